@@ -1,0 +1,168 @@
+"""Every error that Ostraka raises on purpose.
+
+    OstrakaError
+    ├── InputError (also a ValueError)      something given is not allowed
+    │   ├── ShapeError                      arrays that do not fit together
+    │   ├── NonFiniteError                  NaN or infinite numbers
+    │   ├── FeatureNormError                a row outside the unit ball where a bound is promised
+    │   ├── LabelError                      labels outside their range
+    │   ├── UnknownClassError               a class that the poll does not have
+    │   ├── EmptyPartyError                 a party without samples where samples are needed
+    │   ├── TooFewPartiesError              fewer parties than the poll asks for
+    │   ├── OtherAuxiliarySetError          a ballot cast on another auxiliary set
+    │   └── ParameterError                  ε, λ or another parameter outside its range
+    ├── FormatError (also a ValueError)     a file or message that is not what it says it is
+    ├── RehearsalError                      something seeded was about to be published
+    └── PrecisionError                      a point was asked for more precisely than it is known
+
+Each message says what is wrong, what was given, what is allowed, what to do, and what did not happen. The facts are attributes, so that
+programs need not read the text.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "OstrakaError",
+    "InputError",
+    "ShapeError",
+    "NonFiniteError",
+    "FeatureNormError",
+    "LabelError",
+    "UnknownClassError",
+    "EmptyPartyError",
+    "TooFewPartiesError",
+    "OtherAuxiliarySetError",
+    "ParameterError",
+    "FormatError",
+    "RehearsalError",
+    "PrecisionError",
+    "NOTHING_HAPPENED",
+]
+
+NOTHING_HAPPENED = "Nothing was drawn and nothing was spent."
+
+
+class OstrakaError(Exception):
+    """The root of the tree above."""
+
+
+class InputError(OstrakaError, ValueError):
+    """Something given is not allowed."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{problem} {remedy} {NOTHING_HAPPENED}")
+
+
+class ShapeError(InputError):
+    """Arrays that do not fit together."""
+
+    def __init__(self, what: str, *, got: object, allowed: str) -> None:
+        self.what, self.got, self.allowed = what, got, allowed
+        super().__init__(f"{what} has shape {got}.", f"Allowed: {allowed}.")
+
+
+class NonFiniteError(InputError):
+    """NaN or infinite numbers."""
+
+    def __init__(self, what: str, *, row: int) -> None:
+        self.what, self.row = what, row
+        super().__init__(
+            f"{what} holds NaN or infinite numbers, first in row {row} (counting from 0).",
+            "Every number must be finite: fill in or drop such rows before calling.",
+        )
+
+
+class FeatureNormError(InputError):
+    """A row outside the unit ball where a bound is promised."""
+
+    def __init__(self, what: str, *, row: int, norm: float) -> None:
+        self.what, self.row, self.norm = what, row, norm
+        super().__init__(
+            f"Row {row} of {what} has Euclidean norm {norm:.6g}, but the privacy bound is proved for norms up to 1.",
+            "Scale by a public radius first, for example Preprocessing(radius=...), which also clips what lies outside.",
+        )
+
+
+class LabelError(InputError):
+    """Labels outside their range."""
+
+
+class UnknownClassError(InputError):
+    """A class that the poll does not have."""
+
+    def __init__(self, given: object, classes: tuple[object, ...]) -> None:
+        self.given, self.classes = given, classes
+        shown = ", ".join(repr(name) for name in classes[:10]) + (", ..." if len(classes) > 10 else "")
+        super().__init__(
+            f"A classifier answered class {given!r}, which is not among the {len(classes)} classes {shown}.",
+            "List every class when the auxiliary set is made; the list is public and fixed.",
+        )
+
+
+class EmptyPartyError(InputError):
+    """A party without samples where samples are needed."""
+
+    def __init__(self, party: object) -> None:
+        self.party = party
+        super().__init__(
+            f"Party {party!r} has no samples.",
+            "Give it at least one sample, or leave it out by a rule that does not look at data.",
+        )
+
+
+class TooFewPartiesError(InputError):
+    """Fewer parties than the poll asks for."""
+
+    def __init__(self, got: int, least: int) -> None:
+        self.got, self.least = got, least
+        super().__init__(
+            f"{got} {'party has' if got == 1 else 'parties have'} contributed, but at least {least} are needed.",
+            "Wait for more parties; with one party alone the result would describe that party.",
+        )
+
+
+class OtherAuxiliarySetError(InputError):
+    """A ballot cast on another auxiliary set."""
+
+    def __init__(self, got: str, expected: str) -> None:
+        self.got, self.expected = got, expected
+        super().__init__(
+            f"This ballot was cast on the auxiliary set {got[:12]}..., but the tally is of {expected[:12]}....",
+            "Cast it again on the poll's own auxiliary set (same rows, same order, same classes).",
+        )
+
+
+class ParameterError(InputError):
+    """ε, λ or another parameter outside its range."""
+
+    def __init__(self, name: str, *, got: object, allowed: str) -> None:
+        self.name, self.got, self.allowed = name, got, allowed
+        super().__init__(f"{name} = {got!r} is not allowed.", f"Allowed: {allowed}.")
+
+
+class FormatError(OstrakaError, ValueError):
+    """A file or message that is not what it says it is."""
+
+    def __init__(self, what: str, problem: str) -> None:
+        self.what, self.problem = what, problem
+        super().__init__(f"This is not a valid {what}: {problem}. Nothing was loaded.")
+
+
+class RehearsalError(OstrakaError):
+    """Something seeded was about to be published."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This result was drawn with a seed, so its noise can be computed and it protects nobody. "
+            "Draw it again without a Rehearsal to publish it. Nothing was written."
+        )
+
+
+class PrecisionError(OstrakaError):
+    """A point was asked for more precisely than it is known."""
+
+    def __init__(self, *, known: float, asked: float) -> None:
+        self.known, self.asked = known, asked
+        super().__init__(f"The minimiser is known to within {known:.3g}, but {asked:.3g} was asked for. Solve with a smaller tolerance.")
