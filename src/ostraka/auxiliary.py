@@ -1,0 +1,162 @@
+"""The auxiliary set: the unlabelled samples on which the parties vote.
+
+    paper   code name     meaning
+    X       features      N rows inside the unit ball; what the methods compute with
+    –       samples       the same N rows as they were given; what the parties' classifiers see
+    N       n_samples     how many
+    d       n_features    columns of `features`, the intercept included
+    K       n_classes     how many classes; class k is `classes[k]`
+
+Guarantee: every row of `features` has an exact norm of at most 1 (see `preprocessing`), and the features cannot be
+changed afterwards. The digest names features, classes and preprocessing together: two people with the same digest mean
+the same rows in the same order. A dense and a sparse form of the same matrix are two sets with two digests.
+
+Public or private: usually the set is public. With `private=True` one of its samples may be somebody's secret [Hamm
+2016, private auxiliary data]; then nothing computed from it may be shown, not even the digest, with which guesses could
+be confirmed: `public_digest` is None.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from ostraka.classes import ClassName, checked_classes
+from ostraka.errors import ShapeError
+from ostraka.preprocessing import Features, Preprocessing, Samples, inside_unit_ball, is_sparse
+
+__all__ = ["AuxiliarySet"]
+
+# The digest starts with this line. A change in what is hashed, or how, needs a new number here: digests are stored in
+# polls and ballots.
+DIGEST_FORM = b"ostraka auxiliary set, form 1\n"
+
+ROWS_PER_UPDATE = 4096
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class AuxiliarySet:
+    """Samples, the features made of them, and the classes that can be voted for.
+
+    Args:
+        samples: what the parties vote on, kept as given: an array, a list of rows, a data frame, a sparse matrix
+            (formats other than csr are turned into csr once, because they cannot be sliced).
+        classes: the names of the classes. Their order is the order of class indices and is never changed.
+        preprocessing: the public map from samples to features. None: the samples are features already, and must lie in
+            the unit ball.
+        private: whether the samples are private themselves. Then `preprocessing` must not have been fitted on them.
+
+    """
+
+    samples: Samples = field(repr=False)
+    classes: tuple[ClassName, ...]
+    preprocessing: Preprocessing | None = field(default=None, kw_only=True)
+    private: bool = field(default=False, kw_only=True)
+    features: Features = field(init=False, repr=False)
+    feature_names: tuple[str, ...] | None = field(init=False, repr=False)
+    _digest: str | None = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        samples = self.samples.tocsr() if is_sparse(self.samples) else self.samples
+        object.__setattr__(self, "samples", samples)
+        object.__setattr__(self, "classes", checked_classes(self.classes))
+        object.__setattr__(self, "private", bool(self.private))
+        object.__setattr__(self, "features", _frozen_features(samples, self.preprocessing))
+        object.__setattr__(self, "feature_names", _column_names(samples))
+
+    @classmethod
+    def scaled(cls, samples: Samples, classes: Iterable[ClassName], constant: float = 0.0) -> AuxiliarySet:
+        """Make a PUBLIC auxiliary set whose scale is its own longest row.
+
+        There is no `private` here: the scale is published with the model, and one derived from private samples would
+        tell the longest of them. For a private set, agree on a radius beforehand and give
+        `preprocessing=Preprocessing(radius=...)`.
+        """
+        return cls(samples, tuple(classes), preprocessing=Preprocessing.fit(samples, constant))
+
+    @property
+    def n_samples(self) -> int:
+        """N."""
+        return int(self.features.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Columns of `features`, the appended constant included."""
+        return int(self.features.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.classes)
+
+    @property
+    def digest(self) -> str:
+        """Sha256 of features, classes and preprocessing in hexadecimal. Do not show it if the set is private."""
+        digest = self._digest
+        if digest is None:
+            digest = _digest(self)
+            object.__setattr__(self, "_digest", digest)
+        return digest
+
+    @property
+    def public_digest(self) -> str | None:
+        """The digest if it may be shown; None for a private set."""
+        return None if self.private else self.digest
+
+    def rows(self, start: int, stop: int) -> Samples:
+        """Give samples[start:stop] in the container in which they came."""
+        if hasattr(self.samples, "iloc"):  # pandas
+            return self.samples.iloc[start:stop]
+        if hasattr(self.samples, "slice"):  # polars, pyarrow
+            return self.samples.slice(start, stop - start)
+        return self.samples[start:stop]
+
+
+def _frozen_features(samples: Samples, preprocessing: Preprocessing | None) -> Features:
+    features = inside_unit_ball(samples, "auxiliary samples") if preprocessing is None else preprocessing(samples)
+    if features.shape[0] < 1:
+        raise ShapeError("The auxiliary set", got=tuple(features.shape), allowed="at least one row")
+    if is_sparse(features):
+        for array in (features.data, features.indices, features.indptr):
+            array.flags.writeable = False
+        return features
+    # Whoever gave the samples may still write to them; the features must stay what the digest says.
+    owned = features.copy() if np.may_share_memory(features, np.asarray(samples)) else features
+    owned.flags.writeable = False
+    return owned
+
+
+def _column_names(samples: Samples) -> tuple[str, ...] | None:
+    columns = getattr(samples, "columns", None)
+    if columns is None:
+        return None
+    names = tuple(columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def _digest(auxiliary: AuxiliarySet) -> str:
+    """Hash the form, one line of canonical JSON, then the numbers as little-endian bytes."""
+    features, preprocessing = auxiliary.features, auxiliary.preprocessing
+    heading = {
+        "classes": list(auxiliary.classes),
+        "form": "csr" if is_sparse(features) else "dense",
+        "preprocessing": preprocessing and {"constant": preprocessing.constant.hex(), "radius": preprocessing.radius.hex()},
+        "shape": [int(length) for length in features.shape],
+    }
+    line = json.dumps(heading, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    sha = hashlib.sha256(DIGEST_FORM + line.encode("ascii") + b"\n")
+    if is_sparse(features):
+        sha.update(features.indptr.astype("<i8").tobytes())
+        sha.update(features.indices.astype("<i8").tobytes())
+        sha.update(features.data.astype("<f8").tobytes())
+    else:
+        for start in range(0, features.shape[0], ROWS_PER_UPDATE):
+            block = features[start : start + ROWS_PER_UPDATE] + 0.0  # -0.0 and 0.0 are the same number
+            sha.update(block.astype("<f8", copy=False).tobytes())
+    return sha.hexdigest()

@@ -1,0 +1,197 @@
+"""Laws of the auxiliary set: what it keeps, what its digest tells apart, what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from ostraka.auxiliary import AuxiliarySet
+from ostraka.errors import FeatureNormError, NonFiniteError, ParameterError, ShapeError
+from ostraka.preprocessing import Preprocessing
+
+ROWS = np.array([[0.1, 0.2], [0.3, -0.4], [0.0, 0.5]])
+BINARY = ("no", "yes")
+
+
+class SlicedFrame:
+    """As much of a polars data frame as is used."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self._rows = rows
+        self.columns = ["a", "b"]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._rows, dtype=dtype)
+
+    def slice(self, offset: int, length: int) -> SlicedFrame:
+        return SlicedFrame(self._rows[offset : offset + length])
+
+
+CONTAINERS = [
+    np.array,
+    sp.csr_array,
+    sp.coo_array,
+    sp.csc_matrix,
+    pd.DataFrame,
+    SlicedFrame,
+    lambda rows: rows.tolist(),
+]
+
+
+class TestWhatItKeeps:
+    def test_sizes_and_order_of_classes(self):
+        auxiliary = AuxiliarySet(ROWS, ("z", "a", "m"), preprocessing=Preprocessing(constant=0.5))
+        assert (auxiliary.n_samples, auxiliary.n_features, auxiliary.n_classes) == (3, 3, 3)
+        assert auxiliary.classes == ("z", "a", "m")
+
+    def test_features_are_the_samples_inside_the_ball(self):
+        np.testing.assert_array_equal(AuxiliarySet(ROWS, BINARY).features, ROWS)
+        preprocessing = Preprocessing(radius=2.0, constant=0.3)
+        np.testing.assert_array_equal(AuxiliarySet(ROWS, BINARY, preprocessing=preprocessing).features, preprocessing(ROWS))
+
+    @pytest.mark.parametrize("make", CONTAINERS)
+    def test_rows_are_slices_of_the_samples(self, make):
+        auxiliary = AuxiliarySet(make(ROWS), BINARY)
+        part = auxiliary.rows(1, 3)
+        np.testing.assert_array_equal(part.toarray() if sp.issparse(part) else np.asarray(part), ROWS[1:3])
+        assert isinstance(part, type(auxiliary.samples))
+
+    @pytest.mark.parametrize("make", [np.array, pd.DataFrame, SlicedFrame])
+    def test_samples_stay_as_given(self, make):
+        samples = make(ROWS)
+        assert AuxiliarySet(samples, BINARY).samples is samples
+
+    def test_feature_names_come_from_data_frames(self):
+        assert AuxiliarySet(pd.DataFrame(ROWS, columns=["age", "dose"]), BINARY).feature_names == ("age", "dose")
+        assert AuxiliarySet(SlicedFrame(ROWS), BINARY).feature_names == ("a", "b")
+        assert AuxiliarySet(pd.DataFrame(ROWS), BINARY).feature_names is None
+        assert AuxiliarySet(ROWS, BINARY).feature_names is None
+
+    @pytest.mark.parametrize("make", CONTAINERS)
+    def test_features_are_read_only(self, make):
+        features = AuxiliarySet(make(ROWS), BINARY).features
+        with pytest.raises(ValueError, match=r"read-only"):
+            (features.data if sp.issparse(features) else features)[:1] = 7.0
+
+    @pytest.mark.parametrize("make", [np.array, sp.csr_array, lambda rows: pd.DataFrame(rows[:, :1].copy())])
+    def test_writing_to_the_samples_changes_no_features(self, make):
+        samples = make(ROWS)
+        auxiliary = AuxiliarySet(samples, BINARY)
+        before = auxiliary.features.copy()
+        if sp.issparse(samples):
+            samples.data[:] = 9.0
+        elif isinstance(samples, pd.DataFrame):
+            samples.iloc[:, :] = 9.0
+        else:
+            samples[:] = 9.0
+        assert abs(auxiliary.features - before).max() == 0
+
+    def test_it_cannot_be_changed(self):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            AuxiliarySet(ROWS, BINARY).private = True
+
+    def test_numpy_classes_become_python_ones(self):
+        assert [type(name) for name in AuxiliarySet(ROWS, np.array([3, -1])).classes] == [int, int]
+        assert [type(name) for name in AuxiliarySet(ROWS, np.array(["b", "a"])).classes] == [str, str]
+
+    def test_scaled_fits_the_preprocessing_on_the_samples(self):
+        auxiliary = AuxiliarySet.scaled(ROWS * 100, BINARY, constant=0.25)
+        assert auxiliary.preprocessing == Preprocessing.fit(ROWS * 100, 0.25)
+        assert auxiliary.n_features == 3
+        assert not auxiliary.private
+
+
+class TestDigest:
+    def test_is_a_sha256_of_what_is_the_same(self):
+        digest = AuxiliarySet(ROWS, BINARY).digest
+        assert len(bytes.fromhex(digest)) == 32
+        assert digest == AuxiliarySet(pd.DataFrame(ROWS, columns=["a", "b"]), list(BINARY)).digest
+        assert digest == AuxiliarySet(np.asfortranarray(ROWS), BINARY, private=True).digest
+
+    def test_stays_what_it_was_in_earlier_versions(self):
+        # Polls and ballots store digests: whoever has to change this line has to change DIGEST_FORM.
+        auxiliary = AuxiliarySet([[0.5, -0.25]], (1, 2), preprocessing=Preprocessing(radius=2.0))
+        assert auxiliary.digest == "8c87d71ba9cf6fd4350b66feedc4d79e8c7c1e7f8c5e04a80e6a49ef6181a29f"
+        sparse = AuxiliarySet(sp.csr_array([[0.5, 0.0]]), ("a", "ä"))
+        assert sparse.digest == "84ee625526ceb8570584792ed0f8ece579a24ca99e57f8dd9643f16a639c2352"
+
+    def test_zeros_have_no_sign(self):
+        assert AuxiliarySet([[0.0, 1.0]], BINARY).digest == AuxiliarySet([[-0.0, 1.0]], BINARY).digest
+
+    def test_sparse_formats_and_index_types_do_not_matter(self):
+        wide = sp.csr_array(ROWS)
+        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+        forms = [sp.csr_array(ROWS), sp.coo_array(ROWS), sp.csc_matrix(ROWS), wide]
+        assert len({AuxiliarySet(form, BINARY).digest for form in forms}) == 1
+
+    def test_tells_different_sets_apart(self):
+        changed = ROWS.copy()
+        changed[2, 1] = np.nextafter(0.5, 0)
+        sets = [
+            AuxiliarySet(ROWS, BINARY),
+            AuxiliarySet(changed, BINARY),
+            AuxiliarySet(ROWS[::-1], BINARY),
+            AuxiliarySet(ROWS.T, BINARY),
+            AuxiliarySet(ROWS.reshape(2, 3), BINARY),
+            AuxiliarySet(ROWS, BINARY[::-1]),
+            AuxiliarySet(ROWS, ("no", "yes", "maybe")),
+            AuxiliarySet(ROWS, (1, 2)),
+            AuxiliarySet(ROWS, ("1", "2")),
+            AuxiliarySet(ROWS, BINARY, preprocessing=Preprocessing()),
+            AuxiliarySet(ROWS, BINARY, preprocessing=Preprocessing(radius=2.0)),
+        ]
+        assert len({auxiliary.digest for auxiliary in sets}) == len(sets)
+
+    def test_of_a_private_set_is_not_public(self):
+        assert AuxiliarySet(ROWS, BINARY, private=True).public_digest is None
+        public = AuxiliarySet(ROWS, BINARY)
+        assert public.public_digest == public.digest
+
+    def test_repr_shows_no_samples(self):
+        assert "0.1" not in repr(AuxiliarySet(ROWS, BINARY, private=True))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "classes",
+        [
+            (),
+            ("a",),
+            ("a", "a"),
+            ("a", 1),
+            (1.0, 2.0),
+            (True, False),
+            (0, True),
+            (None, "a"),
+            "ab",
+            b"ab",
+            ("a", "a\0"),
+            (0, 2**63),
+            (math.nan, 1),
+            np.array([True, False]),
+        ],
+    )
+    def test_classes(self, classes):
+        with pytest.raises(ParameterError, match=r"classes = .* is not allowed. Allowed: at least two distinct names"):
+            AuxiliarySet(ROWS, classes)
+
+    def test_no_samples(self):
+        with pytest.raises(ShapeError, match=r"The auxiliary set has shape \(0, 2\). Allowed: at least one row"):
+            AuxiliarySet(np.empty((0, 2)), BINARY)
+
+    def test_rows_outside_the_ball_without_preprocessing(self):
+        with pytest.raises(FeatureNormError, match=r"Row 1 of auxiliary samples has Euclidean norm 2"):
+            AuxiliarySet([[0.0], [2.0]], BINARY)
+
+    def test_nan(self):
+        with pytest.raises(NonFiniteError, match=r"auxiliary samples holds NaN or infinite numbers, first in row 1"):
+            AuxiliarySet([[0.0], [math.nan]], BINARY)
+
+    def test_scaled_has_no_private_option(self):
+        with pytest.raises(TypeError, match=r"private"):
+            AuxiliarySet.scaled(ROWS, BINARY, private=True)
