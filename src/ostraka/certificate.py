@@ -1,0 +1,155 @@
+"""What a release promises, as a value that people and programs can read.
+
+A certificate is made from public things alone, before private data is touched: the function that makes one is never given a ballot. It
+therefore holds no achieved gradient norm, no timing, no accuracy.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from typing import Any, final
+
+from ostraka.errors import FormatError, ParameterError
+
+__all__ = ["Certificate", "SensitivityParts", "ONE_PARTY", "ONE_PARTY_AND_SAMPLE"]
+
+ONE_PARTY = "replace one party"
+ONE_PARTY_AND_SAMPLE = "replace one party and one auxiliary sample"
+
+# Raise this number with every change of the fields or of their meaning; readers of old numbers stay, each with a file in the tests.
+FORMAT = 1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensitivityParts:
+    """Where the sensitivity comes from; the total is at least their sum."""
+
+    rule: str
+    """`paper`, `stability` (labels move the gradient) or `ball` (no minimiser leaves it)."""
+    bound: float
+    """Of the exact minimiser, or of the mean of the parties' parameters."""
+    solver: float
+    """Twice the distance of the computed from the exact minimiser."""
+    rounding: float
+    """Floating-point error of everything between the solver and the grid."""
+    grid: float
+    """Of putting the vector on the grid, before the noise."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """The promise: replacing one party changes the probability of any outcome by a factor of at most e^ε."""
+
+    method: str
+    calibration: str
+    loss: str
+    epsilon: float
+    delta: float
+    neighbours: str
+    parties: int
+    auxiliary_samples: int | None
+    auxiliary_digest: str | None
+    lambda_: float
+    sensitivity: float
+    sensitivity_parts: SensitivityParts
+    noise: str
+    noise_scale: float
+    grid: float
+    dimension: int
+    coordinates: str
+    radius: float | None
+    solver_tolerance: float | None
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "lambda_", "sensitivity", "noise_scale", "grid"):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise ParameterError(name.rstrip("_"), got=getattr(self, name), allowed="a positive finite number")
+        if not self.delta == 0.0:
+            raise ParameterError("delta", got=self.delta, allowed="0 for this noise")
+        if not (self.parties >= 1 and self.dimension >= 1):
+            raise ParameterError("parties, dimension", got=(self.parties, self.dimension), allowed="1 or more each")
+        if self.neighbours not in (ONE_PARTY, ONE_PARTY_AND_SAMPLE):
+            raise ParameterError("neighbours", got=self.neighbours, allowed=f"{ONE_PARTY!r} or {ONE_PARTY_AND_SAMPLE!r}")
+        parts = self.sensitivity_parts
+        summed = sum(map(Fraction, (parts.bound, parts.solver, parts.rounding, parts.grid)))
+        if not Fraction(self.sensitivity) >= summed:
+            raise ParameterError("sensitivity", got=self.sensitivity, allowed=f"at least the sum of its parts, {float(summed)}")
+        if not Fraction(self.noise_scale) * Fraction(self.epsilon) >= Fraction(self.sensitivity):
+            raise ParameterError("noise_scale", got=self.noise_scale, allowed="at least sensitivity/epsilon")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as plain values, `lambda` by its own name."""
+        content = {name.rstrip("_"): value for name, value in asdict(self).items()}
+        return {"format": FORMAT, **content}
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted names, no spaces, every number as its shortest exact decimal."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Parse, check every field, then build; anything unexpected is refused."""
+        content = _parse_object(text)
+        if content.pop("format", None) != FORMAT:
+            raise FormatError("certificate", f"its format is not {FORMAT}")
+        parts = content.pop("sensitivity_parts", None)
+        if not isinstance(parts, dict):
+            raise FormatError("certificate", "sensitivity_parts is missing")
+        if "lambda" in content:
+            content["lambda_"] = content.pop("lambda")
+        built_parts = SensitivityParts(**_checked(SensitivityParts, parts))
+        try:
+            return cls(sensitivity_parts=built_parts, **_checked(cls, {**content, "sensitivity_parts": built_parts}, skip=True))
+        except ParameterError as error:
+            raise FormatError("certificate", error.problem) from None
+
+    def __str__(self) -> str:
+        """The promise in plain words."""
+        who = "one party's whole data set" if self.neighbours == ONE_PARTY else "one party's whole data set and one auxiliary sample"
+        return (
+            f"ε = {self.epsilon:g} differential privacy (δ = 0) for {who}, among {self.parties} parties.\n"
+            f"Method {self.method} ({self.calibration} calibration, {self.loss} loss, λ = {self.lambda_:g}); "
+            f"replacing {who} moves the result by at most {self.sensitivity:.4g},\n"
+            f"hidden by noise of scale {self.noise_scale:.4g} in {self.dimension} coordinates on a grid of {self.grid:.3g}."
+        )
+
+
+def _parse_object(text: str) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        content = json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        raise FormatError("certificate", "it is not JSON") from None
+    if not isinstance(content, dict):
+        raise FormatError("certificate", "it is not a JSON object")
+    return content
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "float": (float, int),
+    "int": (int,),
+    "int | None": (int, type(None)),
+    "str | None": (str, type(None)),
+    "float | None": (float, int, type(None)),
+    "SensitivityParts": (SensitivityParts,),
+}
+
+
+def _checked(cls: type, content: dict[str, Any], *, skip: bool = False) -> dict[str, Any]:
+    """The content, if it has exactly the fields of `cls`, each of its declared type; `skip` leaves nested values out."""
+    declared = {field.name: str(field.type) for field in fields(cls)}
+    unknown, missing = set(content) - set(declared), set(declared) - set(content)
+    if unknown or missing:
+        raise FormatError("certificate", f"unknown fields {sorted(unknown)}, missing fields {sorted(missing)}")
+    for name, value in content.items():
+        if isinstance(value, bool) or not isinstance(value, _KINDS[declared[name]]):
+            raise FormatError("certificate", f"{name} is {value!r}, not {declared[name]}")
+    return {name: value for name, value in content.items() if not (skip and isinstance(value, SensitivityParts))}

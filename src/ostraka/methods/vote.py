@@ -1,0 +1,45 @@
+"""`vote`: the majority's class is a hard label; one party may turn every majority, so its noise does not shrink with M.
+
+Source: Hamm, Cao, Belkin, ICML 2016, section 4.1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ostraka.auxiliary import AuxiliarySet
+from ostraka.methods.minimiser import Stability, grid_minimiser, make_plan
+from ostraka.methods.output_perturbation import Exact, Plan
+from ostraka.methods.terms import Terms
+from ostraka.noise import Entropy, Rehearsal
+from ostraka.release import Rehearsed, Release
+from ostraka.sensitivity.bounds import vote_stability, vote_stability_private_auxiliary
+from ostraka.tally import Tally
+
+__all__ = ["plan", "statistic", "release"]
+
+
+def plan(auxiliary: AuxiliarySet, n_parties: int, terms: Terms) -> Plan:
+    """What a release by this many parties will promise: known before anyone votes."""
+    loss = terms.loss_for(auxiliary.n_classes)
+    n, lambda_ = auxiliary.n_samples, terms.lambda_
+    stability = Stability(
+        name="vote",
+        public=lambda kappa, mu: vote_stability(kappa, mu, lambda_),
+        private=lambda kappa: vote_stability_private_auxiliary(kappa, loss, lambda_, n),
+    )
+    return make_plan(auxiliary, n_parties, terms, stability)
+
+
+def statistic(tally: Tally, terms: Terms, planned: Plan) -> Exact:
+    """The private vector: the minimiser for the majority's classes, on the grid."""
+    majority = tally.majority()
+    n_classes = tally.auxiliary.n_classes
+    labels = majority.astype(np.float64) if n_classes == 2 else np.eye(n_classes)[majority]
+    return grid_minimiser(tally.auxiliary, labels, terms, planned)
+
+
+def release(tally: Tally, terms: Terms, source: Entropy | Rehearsal | None = None) -> Release | Rehearsed:
+    """One classifier from the majority's classes. A seeded `source` makes a rehearsal of it."""
+    planned = plan(tally.auxiliary, tally.n_parties, terms)
+    return planned.publish(statistic(tally, terms, planned), source or Entropy())

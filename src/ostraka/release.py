@@ -1,0 +1,170 @@
+"""A release: the published model with its certificate, the only thing that leaves; and a rehearsal, which never does.
+
+On disk a release is one safetensors file: the weights as a tensor, everything else as canonical JSON in the metadata. Nothing in it can
+be executed. Files are parsed, then audited, then built; whatever is not exactly as expected is refused before any of it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.certificate import Certificate
+from ostraka.errors import FormatError, InputError, RehearsalError
+from ostraka.foreign import foreign_kind
+from ostraka.model import LinearModel, Task
+from ostraka.preprocessing import Preprocessing, Samples
+
+__all__ = ["Release", "Rehearsed"]
+
+# Raise this number with every change of the file's content; readers of old numbers stay, each with a file in the tests.
+FORMAT = "1"
+MAX_BYTES = 2**31
+"""Larger files are refused unread."""
+T = TypeVar("T")
+_KEYS = {"ostraka", "task", "certificate"}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rehearsed:
+    """A model drawn with a seed: it can be looked at, never published."""
+
+    model: LinearModel
+    certificate: Certificate
+    """What a release of this kind would promise. This one promises nothing."""
+
+    def predict(self, samples: Samples) -> NDArray[Any]:
+        """The class of each sample."""
+        return self.model.predict(samples)
+
+    def save(self, path: str | os.PathLike[str]) -> NoReturn:  # noqa: ARG002
+        """Refuse: the noise can be computed from the seed."""
+        raise RehearsalError
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Release:
+    """A model, and what is promised about it."""
+
+    model: LinearModel
+    certificate: Certificate
+
+    def predict(self, samples: Samples) -> NDArray[Any]:
+        """The class of each sample."""
+        return self.model.predict(samples)
+
+    def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
+        """The model's probabilities, a column per class. After noise they are no longer calibrated."""
+        return self.model.predict_proba(samples)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release; an interrupted write leaves whatever was there before."""
+        from safetensors.numpy import save
+
+        metadata = {"ostraka": FORMAT, "task": _task_json(self.model.task), "certificate": self.certificate.to_json()}
+        _write_atomically(Path(path), save({"weights": self.model.weights}, metadata=metadata))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Release:
+        """Read a release; anything that is not one is refused."""
+        tensors, metadata = _parse(Path(path))
+        _audit(tensors, metadata)
+        certificate = Certificate.from_json(metadata["certificate"])
+        task = _built("task", lambda: _task(metadata["task"], len(tensors["weights"])))
+        model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
+        return cls(model=model, certificate=certificate)
+
+
+def _task_json(task: Task) -> str:
+    content = {
+        "classes": list(task.classes),
+        "feature_names": None if task.feature_names is None else list(task.feature_names),
+        "preprocessing": {"radius": task.preprocessing.radius, "constant": task.preprocessing.constant},
+    }
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
+        raise
+
+
+def _parse(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    from safetensors import SafetensorError, safe_open
+
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise FormatError("release", f"it has {size} bytes, more than {MAX_BYTES}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            names = list(file.keys())
+            if names != ["weights"]:
+                raise FormatError("release", f"it holds the tensors {names[:5]} instead of weights alone")
+            return {"weights": file.get_tensor("weights")}, file.metadata() or {}
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, FormatError):
+            raise
+        with path.open("rb") as opened:
+            kind = foreign_kind(opened.read(16))
+        raise FormatError("release", f"it begins like {kind}" if kind else f"it is not a safetensors file ({error})") from None
+
+
+def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
+    if metadata.get("ostraka") != FORMAT or set(metadata) != _KEYS:
+        raise FormatError("release", f"its metadata is not that of an Ostraka release of format {FORMAT}")
+    weights = tensors["weights"]
+    if weights.dtype != np.float64 or weights.ndim not in (1, 2) or weights.size == 0:
+        raise FormatError("release", f"its weights have type {weights.dtype} and shape {weights.shape}")
+
+
+def _built(what: str, build: Callable[[], T]) -> T:
+    try:
+        return build()
+    except FormatError:
+        raise
+    except InputError as error:
+        raise FormatError("release", f"its {what} are not allowed: {error.problem}") from None
+
+
+def _task(text: str, n_features: int) -> Task:
+    try:
+        content = json.loads(text)
+        classes, names, preprocessing = content["classes"], content["feature_names"], content["preprocessing"]
+        if len(content) != 3 or set(preprocessing) != {"radius", "constant"}:
+            raise ValueError
+        if not (isinstance(classes, list) and (names is None or isinstance(names, list))):
+            raise TypeError
+        numbers = [preprocessing["radius"], preprocessing["constant"]]
+        if not all(isinstance(number, float) for number in numbers):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise FormatError("release", "the description of its task is damaged") from None
+    task = Task(
+        classes=tuple(classes),
+        n_features=n_features,
+        preprocessing=Preprocessing(radius=numbers[0], constant=numbers[1]),
+        feature_names=None if names is None else tuple(map(str, names)),
+    )
+    if names is not None and len(names) != task.n_columns:
+        raise FormatError("release", f"it names {len(names)} features for {task.n_columns} columns")
+    return task

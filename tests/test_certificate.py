@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostraka.certificate import ONE_PARTY, Certificate, SensitivityParts
+from ostraka.errors import FormatError, OstrakaError, ParameterError
+
+PARTS = SensitivityParts(rule="stability", bound=1.0, solver=0.25, rounding=0.0, grid=0.125)
+CERTIFICATE = Certificate(
+    method="soft",
+    calibration="tight",
+    loss="logistic",
+    epsilon=0.5,
+    delta=0.0,
+    neighbours=ONE_PARTY,
+    parties=10,
+    auxiliary_samples=100,
+    auxiliary_digest="ab" * 32,
+    lambda_=1e-4,
+    sensitivity=1.375,
+    sensitivity_parts=PARTS,
+    noise="l2",
+    noise_scale=2.75,
+    grid=2.0**-20,
+    dimension=7,
+    coordinates="all features",
+    radius=50.0,
+    solver_tolerance=1e-10,
+)
+PROMISED = {
+    "method", "calibration", "epsilon", "delta", "neighbours", "parties", "auxiliary_samples", "lambda", "sensitivity", "noise", "grid",
+    "dimension", "solver_tolerance",
+}  # fmt: skip
+
+
+def test_json_has_the_promised_names_and_comes_back() -> None:
+    content = json.loads(CERTIFICATE.to_json())
+    assert set(content) >= PROMISED
+    assert Certificate.from_json(CERTIFICATE.to_json()) == CERTIFICATE
+
+
+def test_json_is_canonical() -> None:
+    text = CERTIFICATE.to_json()
+    assert text == json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+
+
+def test_nothing_in_it_can_have_come_from_private_data() -> None:
+    """The fields are a closed list: a new one has to be thought about here."""
+    names = set(CERTIFICATE.to_dict())
+    assert names == PROMISED | {
+        "format", "loss", "auxiliary_digest", "sensitivity_parts", "noise_scale", "coordinates", "radius",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"epsilon": float("inf")}, "epsilon"),
+        ({"lambda_": -1.0}, "lambda"),
+        ({"delta": 1e-6}, "delta"),
+        ({"parties": 0}, "parties"),
+        ({"neighbours": "replace one sample"}, "neighbours"),
+        ({"sensitivity": 1.37}, "at least the sum of its parts"),
+        ({"noise_scale": 2.7}, "at least sensitivity/epsilon"),
+    ],
+)
+def test_a_promise_that_does_not_add_up_is_refused(change: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ParameterError, match=complaint):
+        replace(CERTIFICATE, **change)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
+def test_every_accepted_scale_covers_the_sensitivity_exactly(scale: float, epsilon: float) -> None:
+    try:
+        accepted = replace(CERTIFICATE, noise_scale=scale, epsilon=epsilon)
+    except ParameterError:
+        assert Fraction(scale) * Fraction(epsilon) < Fraction(CERTIFICATE.sensitivity)
+    else:
+        assert Fraction(accepted.noise_scale) * Fraction(accepted.epsilon) >= Fraction(accepted.sensitivity)
+
+
+def damaged(**changes: Any) -> str:
+    return json.dumps({**CERTIFICATE.to_dict(), **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not a JSON object"),
+        (damaged(format=99), "format"),
+        (damaged(extra=1), "unknown fields"),
+        (damaged(epsilon="1"), "epsilon"),
+        (damaged(parties=True), "parties"),
+        (damaged(parties=1.5), "parties"),
+        (damaged(epsilon=-1.0), "epsilon"),
+        (damaged(sensitivity_parts=None), "sensitivity_parts"),
+        (damaged(sensitivity_parts={"bound": 1}), "missing fields"),
+        (damaged(epsilon=1.0).replace("1.0", "NaN", 1), "not JSON"),
+        (damaged(noise_scale=1e-3), "noise_scale"),
+        (CERTIFICATE.to_json().replace('"method"', '"motto"'), "motto"),
+    ],
+)
+def test_a_damaged_certificate_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(FormatError, match=complaint):
+        Certificate.from_json(text)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_any_json_gives_a_certificate_or_a_format_error(content: Any) -> None:
+    with pytest.raises(OstrakaError):
+        Certificate.from_json(json.dumps(content))
+
+
+def test_it_speaks_plainly() -> None:
+    text = str(CERTIFICATE)
+    assert "ε = 0.5" in text
+    assert "one party's whole data set" in text
+    assert "10 parties" in text
