@@ -1,0 +1,74 @@
+"""`python -m benchmarks`: run every comparison, print tables, write benchmarks/results/core.json and core.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from rich.console import Console
+from rich.table import Table
+from threadpoolctl import threadpool_limits
+
+from benchmarks import casting, kdd99, noise, solver
+
+RESULTS = Path(__file__).parent / "results"
+Rows = list[dict[str, Any]]
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for core.json and core.md")
+    out = parser.parse_args().out
+    console = Console()
+    with console.status("Building the KDD-99 auxiliary problem"):
+        auxiliary, shares = kdd99.auxiliary_problem()
+    size = f"{auxiliary.n_samples} × {auxiliary.n_features}"
+    sections: dict[str, Rows] = {}
+    for threads, words in ((1, "one thread"), (None, "all cores")):
+        with threadpool_limits(limits=threads, user_api="blas"):
+            with console.status(f"Solvers, {words}"):
+                sections[f"Solvers on KDD-99 ({size}), ‖∇R‖ ≤ 1e-8, {words}"] = solver.compare(auxiliary, shares)
+            with console.status(f"Ballots, {words}"):
+                sections[f"Ballots of 5 000 linear classifiers on {size}, {words}"] = casting.compare(auxiliary)
+    with console.status("Noise"):
+        sections["Exact ℓ2 draws"] = noise.compare()
+    for title, rows in sections.items():
+        console.print(_table(title, rows))
+    _write(out, sections)
+
+
+def _table(title: str, rows: Rows) -> Table:
+    table = Table(title=title, title_justify="left")
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "right")
+    for row in rows:
+        table.add_row(*map(_cell, row.values()))
+    return table
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _write(out: Path, sections: dict[str, Rows]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
+    content = {"versions": {**versions, "scikit-learn": sklearn.__version__}, "sections": sections}
+    (out / "core.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    lines = ["# Speed, measured side by side", ""]
+    for title, rows in sections.items():
+        names = list(rows[0])
+        lines += [f"## {title}", "", "| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+        lines += ["| " + " | ".join(map(_cell, row.values())) + " |" for row in rows] + [""]
+    (out / "core.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
