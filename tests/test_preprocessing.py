@@ -216,3 +216,66 @@ class TestRefusals:
     def test_constant(self, constant):
         with pytest.raises(ParameterError, match=r"constant = .* is not allowed"):
             Preprocessing(constant=constant)
+
+
+class TestTheLinearMapBefore:
+    RNG = np.random.default_rng(7)
+    ROWS = RNG.standard_normal((60, 4)) * [1.0, 100.0, 1e-3, 5.0] + [0.0, 1e3, 2.0, -1.0]
+
+    def test_standardised_columns_have_mean_zero_and_deviation_one_up_to_the_radius(self) -> None:
+        fitted = Preprocessing.fit(self.ROWS, standardise=True)
+        features = fitted(self.ROWS) * fitted.radius
+        assert np.abs(features.mean(axis=0)).max() < 1e-9
+        assert np.abs(features.std(axis=0) - 1.0).max() < 1e-6
+
+    def test_rows_stay_in_the_ball_whatever_the_map(self) -> None:
+        for fitted in (
+            Preprocessing.fit(self.ROWS, 0.5, standardise=True, quantile=0.5),
+            Preprocessing.fit(self.ROWS, standardise=True, components=self.RNG.standard_normal((4, 2)), quantile=0.9),
+            Preprocessing(center=np.full(4, 1e9), scale=np.full(4, 1e-9), constant=0.3),
+        ):
+            for row in fitted(self.ROWS * 1e3):
+                assert sum(Fraction(float(x)) ** 2 for x in row) <= 1
+
+    def test_a_quantile_clips_the_longest(self) -> None:
+        fitted = Preprocessing.fit(self.ROWS, standardise=True, quantile=0.5)
+        norms = np.linalg.norm(fitted(self.ROWS), axis=1)
+        assert (norms > 0.999).sum() == 30
+
+    def test_constant_columns_are_left_alone(self) -> None:
+        fitted = Preprocessing.fit([[1.0, 7.0], [3.0, 7.0]], standardise=True)
+        assert fitted.scale is not None
+        assert fitted.scale.tolist() == [1.0, 1.0]
+        assert fitted([[2.0, 7.0]]).tolist() == [[0.0, 0.0]]
+
+    def test_sparse_rows_are_scaled_but_not_filled_and_components_agree_with_dense(self) -> None:
+        sparse = sp.random_array((50, 6), density=0.3, rng=self.RNG, format="csr")
+        fitted = Preprocessing.fit(sparse, standardise=True)
+        assert fitted.center is None
+        assert fitted(sparse).nnz == sparse.nnz
+        components = self.RNG.standard_normal((6, 3))
+        one = Preprocessing.fit(sparse, standardise=True, components=components)
+        other = Preprocessing.fit(sparse.toarray(), standardise=True, components=components)
+        assert np.abs(one(sparse) - other(sparse.toarray())).max() < 1e-9
+        with pytest.raises(InputError, match="which would fill them"):
+            Preprocessing(center=np.ones(6))(sparse)
+
+    def test_equal_maps_are_equal_and_the_digest_knows_the_difference(self) -> None:
+        one, same = (Preprocessing(center=np.array([1.0, 2.0])) for _ in range(2))
+        other = Preprocessing(center=np.array([1.0, 3.0]))
+        assert one == same
+        assert hash(one) == hash(same)
+        assert one != other
+        assert one != Preprocessing()
+
+    def test_bad_maps_are_refused(self) -> None:
+        with pytest.raises(ParameterError, match="positive numbers"):
+            Preprocessing(scale=np.array([1.0, 0.0]))
+        with pytest.raises(NonFiniteError, match="center"):
+            Preprocessing(center=np.array([np.nan]))
+        with pytest.raises(ShapeError, match="the same number of columns"):
+            Preprocessing(center=np.ones(2), scale=np.ones(3))
+        with pytest.raises(ShapeError, match="2 columns"):
+            Preprocessing(center=np.ones(2))([[1.0, 2.0, 3.0]])
+        with pytest.raises(ParameterError, match="quantile"):
+            Preprocessing.fit([[1.0]], quantile=0.0)

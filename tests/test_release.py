@@ -26,7 +26,7 @@ RNG = np.random.default_rng(0)
 
 
 def a_release(classes: tuple[Any, ...] = ("no", "yes"), source: Rehearsal | None = None, constant: float = 0.5) -> Any:
-    auxiliary = AuxiliarySet.scaled(RNG.uniform(-1, 1, (20, 2)), classes, constant)
+    auxiliary = AuxiliarySet.scaled(RNG.uniform(-1, 1, (20, 2)), classes, constant, standardise=True)
     shape = (6, 3) if len(classes) == 2 else (6, 3, len(classes))
     return soft.release(tally_linear(RNG.standard_normal(shape), auxiliary), Terms(epsilon=50.0, lambda_=0.1), source)
 
@@ -46,6 +46,7 @@ def test_a_release_comes_back_from_its_file(tmp_path: Path, classes: tuple[Any, 
     assert loaded.model.task == original.model.task
     assert (loaded.predict(samples) == original.predict(samples)).all()
     assert (loaded.predict_proba(samples) == original.predict_proba(samples)).all()
+    assert loaded.model.task.preprocessing.center is not None
     assert [path.name for path in tmp_path.iterdir()] == ["model.ostraka"], "no temporary file is left"
 
 
@@ -103,6 +104,9 @@ def test_hostile_files_are_refused(tmp_path: Path, release: Release) -> None:
     assert "type float32" in refused(tmp_path, save({"weights": np.zeros(3, np.float32)}, metadata=meta))
     assert "NaN or infinite" in refused(tmp_path, save({"weights": np.full(3, np.nan)}, metadata=meta))
     assert "shape" in refused(tmp_path, save({"weights": np.zeros((3, 5))}, metadata=meta))
+    assert "preprocessing.scale" in refused(tmp_path, save({**weights, "preprocessing.scale": np.zeros(2, np.int64)}, metadata=meta))
+    assert "not above 0" in refused(tmp_path, save({**weights, "preprocessing.scale": np.zeros(2)}, metadata=meta))
+    assert "n_features = 3 is not allowed" in refused(tmp_path, save({**weights, "preprocessing.center": np.zeros(5)}, metadata=meta))
     assert "certificate" in refused(tmp_path, save(weights, metadata={**meta, "certificate": "{}"}))
     assert "damaged" in refused(tmp_path, save(weights, metadata={**meta, "task": "null"}))
     assert "damaged" in refused(tmp_path, with_task(preprocessing={"radius": 1.0}))

@@ -71,14 +71,17 @@ class AuxiliarySet:
         object.__setattr__(self, "feature_names", _column_names(samples))
 
     @classmethod
-    def scaled(cls, samples: Samples, classes: Iterable[ClassName], constant: float = 0.0) -> AuxiliarySet:
-        """Make a PUBLIC auxiliary set whose scale is its own longest row.
+    def scaled(
+        cls, samples: Samples, classes: Iterable[ClassName], constant: float = 0.0, *, standardise: bool = False, quantile: float = 1.0
+    ) -> AuxiliarySet:
+        """Make a PUBLIC auxiliary set with a scale of its own: see `Preprocessing.fit`.
 
         There is no `private` here: the scale is published with the model, and one derived from private samples would
         tell the longest of them. For a private set, agree on a radius beforehand and give
         `preprocessing=Preprocessing(radius=...)`.
         """
-        return cls(samples, tuple(classes), preprocessing=Preprocessing.fit(samples, constant))
+        fitted = Preprocessing.fit(samples, constant, standardise=standardise, quantile=quantile)
+        return cls(samples, tuple(classes), preprocessing=fitted)
 
     @property
     def n_samples(self) -> int:
@@ -146,7 +149,7 @@ def _digest(auxiliary: AuxiliarySet) -> str:
     heading = {
         "classes": list(auxiliary.classes),
         "form": "csr" if is_sparse(features) else "dense",
-        "preprocessing": preprocessing and {"constant": preprocessing.constant.hex(), "radius": preprocessing.radius.hex()},
+        "preprocessing": preprocessing and _preprocessing_heading(preprocessing),
         "shape": [int(length) for length in features.shape],
     }
     line = json.dumps(heading, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -160,3 +163,8 @@ def _digest(auxiliary: AuxiliarySet) -> str:
             block = features[start : start + ROWS_PER_UPDATE] + 0.0  # -0.0 and 0.0 are the same number
             sha.update(block.astype("<f8", copy=False).tobytes())
     return sha.hexdigest()
+
+
+def _preprocessing_heading(preprocessing: Preprocessing) -> dict[str, str]:
+    arrays = {name: hashlib.sha256(array.astype("<f8").tobytes()).hexdigest() for name, array in preprocessing.arrays().items()}
+    return {"constant": preprocessing.constant.hex(), "radius": preprocessing.radius.hex(), **arrays}

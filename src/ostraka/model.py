@@ -34,6 +34,9 @@ class Task:
         object.__setattr__(self, "classes", checked_classes(self.classes))
         if not self.n_columns >= 1:
             raise ParameterError("n_features", got=self.n_features, allowed="room for at least one column of samples")
+        given = self.preprocessing.n_features(self.n_columns)
+        if given != self.n_features:
+            raise ParameterError("n_features", got=self.n_features, allowed=f"{given}, as the preprocessing gives")
 
     @classmethod
     def of(cls, auxiliary: AuxiliarySet) -> Task:
@@ -48,7 +51,7 @@ class Task:
     @property
     def n_columns(self) -> int:
         """Columns of the samples that people bring."""
-        return self.n_features - (self.preprocessing.constant > 0.0)
+        return self.preprocessing.n_columns(self.n_features)
 
     @property
     def weight_shape(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@
     features    rows as the methods see them: float64, every Euclidean norm at most 1
     radius      a public length; samples are divided by it
     constant    the value of one appended feature, the intercept; 0 appends nothing
+    center, scale, components   an optional public linear map before that: (x − center)/scale, times components
 
 Guarantee: the exact norm of every row of features is at most 1, with the rounding of every step counted. A row norm is
 computed to a relative error far below 2⁻³⁴ (the sum is pairwise). A row whose computed norm is above 1−2⁻³² is scaled
@@ -16,16 +17,14 @@ rest on this [Hamm 2016, Thm 3: ‖x‖ ≤ 1].
 Only numpy is needed: a published model predicts through this module. Sparse matrices are recognised by what they can
 do.
 
-Why not standardise each column? Means and deviations would have to come from public samples too, and dividing by a
-small public deviation pushes private rows that differ from them out of the ball, where they are clipped. Standardise
-beforehand if your public sample is good.
+Whatever the linear map before does, the clipping after it makes the norm promise hold; a poor map costs accuracy, not privacy.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -63,16 +62,27 @@ def is_sparse(samples: Samples) -> bool:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Preprocessing:
-    """The public map from samples to features: divide by `radius`, clip into the unit ball, append `constant`.
+    """The public map from samples to features: centre, scale, project, divide by `radius`, clip into the unit ball, append `constant`.
 
-    It is part of the poll and of the published model: everyone applies the same one. With a constant κ the clipped row
-    is multiplied by √(1−κ²) first, so that the longer row is still inside the ball.
+    It is part of the poll and of the published model: everyone applies the same one. With a constant κ the clipped row is multiplied by
+    √(1−κ²) first, so that the longer row is still inside the ball.
+
+    Args:
+        radius: rows are divided by it, then clipped to length 1.
+        constant: the value of the appended feature; 0 appends nothing.
+        center: subtracted from every row.
+        scale: columns are divided by it, after centring.
+        components: a matrix (columns, new columns) that multiplies every row after that, for example the directions of a PCA.
+
     """
 
     radius: float = 1.0
     constant: float = 0.0
+    center: NDArray[np.float64] | None = None
+    scale: NDArray[np.float64] | None = None
+    components: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         radius, constant = float(self.radius), float(self.constant)
@@ -82,24 +92,51 @@ class Preprocessing:
             raise ParameterError("constant", got=constant, allowed="0 (no intercept) or a number between 0 and 1, without 1")
         object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "constant", constant)
+        for name, n_axes in (("center", 1), ("scale", 1), ("components", 2)):
+            object.__setattr__(self, name, _public_array(name, getattr(self, name), n_axes))
+        if self.scale is not None and not np.all(self.scale > 0.0):
+            raise ParameterError("scale", got="a number that is not above 0", allowed="positive numbers")
+        columns = {part.shape[0] for part in (self.center, self.scale, self.components) if part is not None}
+        if len(columns) > 1:
+            raise ShapeError("center, scale and components", got=sorted(columns), allowed="the same number of columns")
 
     @classmethod
-    def fit(cls, samples: Samples, constant: float = 0.0) -> Preprocessing:
-        """Take the largest row norm of PUBLIC samples as the radius (1 if all of them are zero).
+    def fit(
+        cls,
+        samples: Samples,
+        constant: float = 0.0,
+        *,
+        standardise: bool = False,
+        components: NDArray[np.float64] | None = None,
+        quantile: float = 1.0,
+    ) -> Preprocessing:
+        """Take everything from PUBLIC samples: column means and deviations if asked for, and a quantile of the row norms as the radius.
 
-        Never call it on private data: the radius is published, and one party's longest row would be readable from it.
+        Never call it on private data: all of it is published, and one party's longest row would be readable from the radius. Sparse samples
+        are scaled but not centred unless there are components, because centring would fill them.
         """
         rows = _numbers(samples, "samples")
-        largest = float(np.max(_finite_peaks(rows, "samples"), initial=0.0))
-        if largest == 0.0:
-            return cls(constant=constant)
-        longest = largest * float(np.max(_row_norms(rows / largest)))
-        return cls(radius=min(longest, sys.float_info.max), constant=constant)
+        _finite_peaks(rows, "samples")
+        if not 0.0 < quantile <= 1.0:
+            raise ParameterError("quantile", got=quantile, allowed="above 0, up to 1")
+        center, scale = _moments(rows, centred=components is not None) if standardise else (None, None)
+        moved = cls(constant=constant, center=center, scale=scale, components=components)
+        mapped = moved._mapped(rows)
+        peak = float(np.max(_finite_peaks(mapped, "mapped samples"), initial=0.0))
+        if peak == 0.0:
+            return moved
+        radius = peak * float(np.quantile(_row_norms(mapped / peak), quantile))
+        radius = radius if radius > 0.0 else peak
+        return replace(moved, radius=min(radius, sys.float_info.max))
 
     def __call__(self, samples: Samples) -> Features:
         """Give the features of these samples; the samples stay as they are."""
         rows = _numbers(samples, "samples")
         peaks = _finite_peaks(rows, "samples")
+        if self._moves:
+            self._check_columns(rows)
+            rows = self._mapped(rows)
+            peaks = _finite_peaks(rows, "samples, after centring and scaling,")
         with np.errstate(over="ignore"):
             far = peaks / self.radius > SQUARES_FIT
         # A row that far out is clipped anyway: only its direction counts, and dividing by its peak cannot overflow.
@@ -110,6 +147,62 @@ class Preprocessing:
         shrink = math.sqrt((1.0 - self.constant) * (1.0 + self.constant))
         _multiply_rows(scaled, shrink * _pull_factors(norms))
         return self._with_constant(features)
+
+    def n_columns(self, n_features: int) -> int:
+        """How many columns samples must have to give this many features."""
+        parts = [part.shape[0] for part in (self.center, self.scale, self.components) if part is not None]
+        return parts[0] if parts else n_features - int(self.constant > 0.0)
+
+    def n_features(self, n_columns: int) -> int:
+        """How many features samples with so many columns give."""
+        return (n_columns if self.components is None else self.components.shape[1]) + int(self.constant > 0.0)
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """The arrays that are there, by name."""
+        named = {"center": self.center, "scale": self.scale, "components": self.components}
+        return {name: array for name, array in named.items() if array is not None}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Preprocessing):
+            return NotImplemented
+        mine, theirs = self.arrays(), other.arrays()
+        same = self.radius == other.radius and self.constant == other.constant and mine.keys() == theirs.keys()
+        return same and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        return hash((self.radius, self.constant, *(array.tobytes() for array in self.arrays().values())))
+
+    @property
+    def _moves(self) -> bool:
+        return bool(self.arrays())
+
+    def _check_columns(self, rows: Features) -> None:
+        expected = self.n_columns(rows.shape[1])
+        if rows.shape[1] != expected:
+            raise ShapeError("The samples", got=tuple(rows.shape), allowed=f"{expected} columns")
+
+    def _mapped(self, rows: Features) -> Features:
+        """((x − center)/scale)·components; sparse rows are only ever multiplied."""
+        if not self._moves:
+            return rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.components is None:
+                return self._standardised(rows)
+            weights = self.components if self.scale is None else self.components / self.scale[:, np.newaxis]
+            mapped: NDArray[np.float64] = np.asarray(rows @ weights)
+            return mapped if self.center is None else mapped - self.center @ weights
+
+    def _standardised(self, rows: Features) -> Features:
+        if is_sparse(rows):
+            if self.center is not None:
+                raise InputError(
+                    "The samples are sparse, but the preprocessing subtracts a centre, which would fill them.",
+                    "Give dense samples, or fit the preprocessing on sparse ones.",
+                )
+            rows.data /= 1.0 if self.scale is None else self.scale[rows.indices]
+            return rows
+        moved = rows if self.center is None else rows - self.center
+        return moved if self.scale is None else moved / self.scale
 
     def _with_constant(self, features: Features) -> Features:
         if not self.constant > 0.0:
@@ -145,6 +238,34 @@ def inside_unit_ball(samples: Samples, what: str) -> Features:
         rows = rows.copy()
         _multiply_rows(rows, _pull_factors(norms))
     return rows
+
+
+def _public_array(name: str, given: Any, n_axes: int) -> NDArray[np.float64] | None:
+    """Give a read-only copy, or refuse what is no array of finite numbers."""
+    if given is None:
+        return None
+    array = np.array(given, dtype=np.float64, order="C")
+    if array.ndim != n_axes or array.size == 0:
+        raise ShapeError(name, got=array.shape, allowed=f"{n_axes} dimension{'s' * (n_axes > 1)}, not empty")
+    if not np.isfinite(array).all():
+        raise NonFiniteError(name, row=int(np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))[0]))
+    array.flags.writeable = False
+    return array
+
+
+def _moments(rows: Features, *, centred: bool) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+    """Give column means (None where they would fill sparse rows) and deviations; constant columns keep their scale."""
+    if rows.shape[0] == 0:
+        return None, np.ones(rows.shape[1])
+    if is_sparse(rows):
+        mean = np.asarray(rows.mean(axis=0)).ravel()
+        squares = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
+        deviation = np.sqrt(np.maximum(squares - mean**2, 0.0)) if centred else np.sqrt(squares)
+        return (mean if centred else None), np.where(deviation > 0.0, deviation, 1.0)
+    with np.errstate(over="ignore"):
+        deviation = rows.std(axis=0)
+    usable = np.isfinite(deviation) & (deviation > 1e-12 * np.abs(rows).max(axis=0, initial=0.0))
+    return rows.mean(axis=0), np.where(usable, deviation, 1.0)
 
 
 def _numbers(samples: Samples, what: str) -> Features:

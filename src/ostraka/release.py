@@ -32,6 +32,7 @@ MAX_BYTES = 2**31
 """Larger files are refused unread."""
 T = TypeVar("T")
 _KEYS = {"ostraka", "task", "certificate"}
+_TENSORS = {"weights", "preprocessing.center", "preprocessing.scale", "preprocessing.components"}
 
 
 @final
@@ -73,7 +74,8 @@ class Release:
         from safetensors.numpy import save
 
         metadata = {"ostraka": FORMAT, "task": _task_json(self.model.task), "certificate": self.certificate.to_json()}
-        _write_atomically(Path(path), save({"weights": self.model.weights}, metadata=metadata))
+        arrays = {f"preprocessing.{name}": array for name, array in self.model.task.preprocessing.arrays().items()}
+        _write_atomically(Path(path), save({"weights": self.model.weights, **arrays}, metadata=metadata))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:
@@ -81,7 +83,7 @@ class Release:
         tensors, metadata = _parse(Path(path))
         _audit(tensors, metadata)
         certificate = Certificate.from_json(metadata["certificate"])
-        task = _built("task", lambda: _task(metadata["task"], len(tensors["weights"])))
+        task = _built("task", lambda: _task(metadata["task"], tensors))
         model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
         return cls(model=model, certificate=certificate)
 
@@ -117,10 +119,10 @@ def _parse(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise FormatError("release", f"it has {size} bytes, more than {MAX_BYTES}")
     try:
         with safe_open(path, framework="numpy") as file:
-            names = list(file.keys())
-            if names != ["weights"]:
-                raise FormatError("release", f"it holds the tensors {names[:5]} instead of weights alone")
-            return {"weights": file.get_tensor("weights")}, file.metadata() or {}
+            names = set(file.keys())
+            if "weights" not in names or not names <= _TENSORS:
+                raise FormatError("release", f"it holds the tensors {sorted(names)[:5]}, not weights and preprocessing")
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, FormatError):
             raise
@@ -132,9 +134,9 @@ def _parse(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
     if metadata.get("ostraka") != FORMAT or set(metadata) != _KEYS:
         raise FormatError("release", f"its metadata is not that of an Ostraka release of format {FORMAT}")
-    weights = tensors["weights"]
-    if weights.dtype != np.float64 or weights.ndim not in (1, 2) or weights.size == 0:
-        raise FormatError("release", f"its weights have type {weights.dtype} and shape {weights.shape}")
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float64 or tensor.ndim not in (1, 2) or tensor.size == 0:
+            raise FormatError("release", f"its {name} have type {tensor.dtype} and shape {tensor.shape}")
 
 
 def _built(what: str, build: Callable[[], T]) -> T:
@@ -143,10 +145,10 @@ def _built(what: str, build: Callable[[], T]) -> T:
     except FormatError:
         raise
     except InputError as error:
-        raise FormatError("release", f"its {what} are not allowed: {error.problem}") from None
+        raise FormatError("release", f"in its {what}, {error.problem.removesuffix('.')}") from None
 
 
-def _task(text: str, n_features: int) -> Task:
+def _task(text: str, tensors: dict[str, NDArray[Any]]) -> Task:
     try:
         content = json.loads(text)
         classes, names, preprocessing = content["classes"], content["feature_names"], content["preprocessing"]
@@ -159,10 +161,11 @@ def _task(text: str, n_features: int) -> Task:
             raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError("release", "the description of its task is damaged") from None
+    arrays = {name.removeprefix("preprocessing."): tensor for name, tensor in tensors.items() if name != "weights"}
     task = Task(
         classes=tuple(classes),
-        n_features=n_features,
-        preprocessing=Preprocessing(radius=numbers[0], constant=numbers[1]),
+        n_features=len(tensors["weights"]),
+        preprocessing=Preprocessing(radius=numbers[0], constant=numbers[1], **arrays),
         feature_names=None if names is None else tuple(map(str, names)),
     )
     if names is not None and len(names) != task.n_columns:
