@@ -55,7 +55,7 @@ def test_nothing_in_it_can_have_come_from_private_data() -> None:
     """The fields are a closed list: a new one has to be thought about here."""
     names = set(CERTIFICATE.to_dict())
     assert names == PROMISED | {
-        "format", "loss", "auxiliary_digest", "sensitivity_parts", "noise_scale", "coordinates", "radius",
+        "format", "loss", "auxiliary_digest", "sensitivity_parts", "noise_scale", "coordinates", "radius", "assumed_public",
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "ostraka"
 
 # From the ground up. A module may import from its own layer and from those before it.
 LAYERS = [
-    {"errors", "foreign"},
+    {"errors", "foreign", "progress"},
     {"preprocessing", "classes"},
     {"auxiliary"},
     {"ballot_format", "ballot", "tally", "certificate", "model", "release"},
@@ -22,9 +22,22 @@ LAYERS = [
     {"sensitivity", "noise"},
     {"local"},
     {"methods"},
-    {"planner"},
+    {"planner", "estimators"},
 ]
-EXTRAS = ["sklearn", "pandas", "matplotlib", "rich", "threadpoolctl", "hypothesis", "mpmath", "pytest"]
+EXTRAS = [
+    "pandas",
+    "polars",
+    "typer",
+    "onnx",
+    "onnxruntime",
+    "skops",
+    "matplotlib",
+    "rich",
+    "threadpoolctl",
+    "hypothesis",
+    "mpmath",
+    "pytest",
+]
 
 
 def part_of(module: str) -> str:

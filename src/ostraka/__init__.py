@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ostraka.ballot import Ballot
     from ostraka.certificate import Certificate
     from ostraka.errors import OstrakaError
+    from ostraka.estimators import PrivateClassifier
     from ostraka.methods.terms import Terms
     from ostraka.model import LinearModel, Task
     from ostraka.noise import Entropy, Rehearsal
@@ -30,6 +31,7 @@ _HOMES = {
     "LinearModel": "model",
     "OstrakaError": "errors",
     "Preprocessing": "preprocessing",
+    "PrivateClassifier": "estimators",
     "Rehearsal": "noise",
     "Rehearsed": "release",
     "Release": "release",
@@ -46,6 +48,7 @@ __all__ = [
     "LinearModel",
     "OstrakaError",
     "Preprocessing",
+    "PrivateClassifier",
     "Rehearsal",
     "Rehearsed",
     "Release",

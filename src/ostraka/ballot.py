@@ -42,7 +42,7 @@ from ostraka.errors import (
 )
 from ostraka.preprocessing import Samples
 
-__all__ = ["Ballot"]
+__all__ = ["Ballot", "cast_votes"]
 
 Asked: TypeAlias = Callable[[Samples, int, int], Indices]
 """From the auxiliary samples start:stop, start and stop, to the indices of the classes that were answered."""
@@ -87,13 +87,7 @@ class Ballot:
             chunk_rows: how many samples to ask about at a time, which bounds the memory that the classifier needs.
 
         """
-        if not chunk_rows >= 1:
-            raise ParameterError("chunk_rows", got=chunk_rows, allowed="at least 1")
-        ask = _asked(classifier, ClassIndex(auxiliary.classes))
-        votes = np.empty(auxiliary.n_samples, dtype=vote_dtype(auxiliary.n_classes))
-        for start in range(0, auxiliary.n_samples, chunk_rows):
-            stop = min(start + chunk_rows, auxiliary.n_samples)
-            votes[start:stop] = ask(auxiliary.rows(start, stop), start, stop)
+        votes = cast_votes(classifier, ClassIndex(auxiliary.classes), auxiliary.rows, auxiliary.n_samples, chunk_rows)
         return cls(votes, auxiliary.n_classes, auxiliary.digest)
 
     @property
@@ -130,6 +124,18 @@ class Ballot:
 
     def __hash__(self) -> int:
         return hash((self._header(), self.votes.tobytes()))
+
+
+def cast_votes(classifier: Any, classes: ClassIndex, rows: Callable[[int, int], Samples], n_samples: int, chunk_rows: int = 8192) -> Votes:
+    """Ask a classifier for the class index of every sample, in chunks; `rows(start, stop)` gives the samples."""
+    if not chunk_rows >= 1:
+        raise ParameterError("chunk_rows", got=chunk_rows, allowed="at least 1")
+    ask = _asked(classifier, classes)
+    votes = np.empty(n_samples, dtype=vote_dtype(len(classes.classes)))
+    for start in range(0, n_samples, chunk_rows):
+        stop = min(start + chunk_rows, n_samples)
+        votes[start:stop] = ask(rows(start, stop), start, stop)
+    return votes
 
 
 def _checked_votes(votes: Any, n_classes: int) -> Votes:

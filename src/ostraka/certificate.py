@@ -64,6 +64,8 @@ class Certificate:
     coordinates: str
     radius: float | None
     solver_tolerance: float | None
+    assumed_public: tuple[str, ...] = ()
+    """What was read from private data because it is taken to be public. The promise does not cover it."""
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "lambda_", "sensitivity", "noise_scale", "grid"):
@@ -102,6 +104,10 @@ class Certificate:
             raise FormatError("certificate", "sensitivity_parts is missing")
         if "lambda" in content:
             content["lambda_"] = content.pop("lambda")
+        assumed = content.get("assumed_public")
+        if not isinstance(assumed, list) or not all(isinstance(name, str) for name in assumed):
+            raise FormatError("certificate", "assumed_public is not a list of texts")
+        content["assumed_public"] = tuple(assumed)
         built_parts = SensitivityParts(**_checked(SensitivityParts, parts))
         try:
             return cls(sensitivity_parts=built_parts, **_checked(cls, {**content, "sensitivity_parts": built_parts}, skip=True))
@@ -111,11 +117,12 @@ class Certificate:
     def __str__(self) -> str:
         """The promise in plain words."""
         who = "one party's whole data set" if self.neighbours == ONE_PARTY else "one party's whole data set and one auxiliary sample"
+        assumed = f"\nTaken to be public: {', '.join(self.assumed_public)}." if self.assumed_public else ""
         return (
             f"ε = {self.epsilon:g} differential privacy (δ = 0) for {who}, among {self.parties} parties.\n"
-            f"Method {self.method} ({self.calibration} calibration, {self.loss} loss, λ = {self.lambda_:g}); "
-            f"replacing {who} moves the result by at most {self.sensitivity:.4g},\n"
-            f"hidden by noise of scale {self.noise_scale:.4g} in {self.dimension} coordinates on a grid of {self.grid:.3g}."
+            f"Method {self.method} ({self.calibration} calibration, {self.loss} loss, λ = {self.lambda_:g}).\n"
+            f"Replacing {who} moves the result by at most {self.sensitivity:.4g},\n"
+            f"hidden by noise of scale {self.noise_scale:.4g} in {self.dimension} coordinates on a grid of {self.grid:.3g}.{assumed}"
         )
 
 
@@ -140,6 +147,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "str | None": (str, type(None)),
     "float | None": (float, int, type(None)),
     "SensitivityParts": (SensitivityParts,),
+    "tuple[str, ...]": (tuple,),
 }
 
 

@@ -13,6 +13,7 @@
     │   └── ParameterError                  ε, λ or another parameter outside its range
     ├── FormatError (also a ValueError)     a file or message that is not what it says it is
     ├── RehearsalError                      something seeded was about to be published
+    ├── CloneError                          a cloned estimator was about to release
     └── PrecisionError                      a point was asked for more precisely than it is known
 
 Each message says what is wrong, what was given, what is allowed, what to do, and what did not happen. The facts are attributes, so that
@@ -35,6 +36,7 @@ __all__ = [
     "ParameterError",
     "FormatError",
     "RehearsalError",
+    "CloneError",
     "PrecisionError",
     "NOTHING_HAPPENED",
 ]
@@ -157,6 +159,16 @@ class RehearsalError(OstrakaError):
         super().__init__(
             "This result was drawn with a seed, so its noise can be computed and it protects nobody. "
             "Draw it again without a Rehearsal to publish it. Nothing was written."
+        )
+
+
+class CloneError(OstrakaError):
+    """A cloned estimator was about to release."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This estimator is a clone, as GridSearchCV and cross_val_score make many of, and each fit would be a release that costs every "
+            "party ε. Set random_state to rehearse on public or synthetic data, then fit one estimator of your own. " + NOTHING_HAPPENED
         )
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ostraka.classes import Indices
 from ostraka.errors import EmptyPartyError, ShapeError
 from ostraka.losses import Array, loss_for
 from ostraka.model import Task
 from ostraka.preprocessing import Samples
 from ostraka.solve import Risk, minimise
 
-__all__ = ["train"]
+__all__ = ["train", "train_features"]
 
 
 def train(samples: Samples, labels: Any, task: Task, lambda_: float = 1e-4, loss: str = "logistic", party: object = "unnamed") -> Array:
@@ -23,6 +24,10 @@ def train(samples: Samples, labels: Any, task: Task, lambda_: float = 1e-4, loss
     features = task.features(samples)
     if features.shape[0] != indices.size:
         raise ShapeError("The labels", got=indices.shape, allowed=f"({features.shape[0]},), one for each sample")
-    k = len(task.classes)
-    shares = indices.astype(np.float64) if k == 2 else np.eye(k)[indices]
-    return minimise(Risk(features, shares, loss_for(k, loss), lambda_)).point
+    return train_features(features, indices, len(task.classes), lambda_, loss)
+
+
+def train_features(features: Any, labels: Indices, n_classes: int, lambda_: float, loss: str) -> Array:
+    """The same from features and class indices that were checked before."""
+    shares = labels.astype(np.float64) if n_classes == 2 else np.eye(n_classes)[labels]
+    return minimise(Risk(features, shares, loss_for(n_classes, loss), lambda_)).point

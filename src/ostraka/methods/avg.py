@@ -58,6 +58,7 @@ def plan(task: Task, n_parties: int, terms: Terms, radius: float | None = None) 
         coordinates=coordinates.description,
         radius=ball,
         solver_tolerance=None,
+        assumed_public=terms.assumed_public,
     )
     return Plan(certificate=certificate, coordinates=coordinates, task=task)
 

@@ -6,7 +6,7 @@ They differ in the labels alone, hence in how far one party moves them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from ostraka.auxiliary import AuxiliarySet
@@ -22,7 +22,38 @@ from ostraka.sensitivity.coordinates import Coordinates
 from ostraka.sensitivity.geometry import gradient_factor, span_basis
 from ostraka.solve import Risk, RiskShape, default_tolerance, minimise
 
-__all__ = ["Stability", "make_plan", "grid_minimiser"]
+__all__ = ["PublicFacts", "Stability", "make_plan", "grid_minimiser"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicFacts:
+    """What a plan may know of an auxiliary set. Of a private set that is its size alone."""
+
+    task: Task
+    n_samples: int
+    row_terms: int
+    """Products per score: what a row stores, at most."""
+    gradient_factor: float = 1.0
+    span: Array | None = None
+    digest: str | None = None
+    private: bool = False
+
+    @classmethod
+    def of(cls, auxiliary: AuxiliarySet, *, geometry: bool) -> PublicFacts:
+        """The facts of an auxiliary set; `geometry` asks for what only the tight calibration uses."""
+        task, n = Task.of(auxiliary), auxiliary.n_samples
+        if auxiliary.private:
+            return cls(task=task, n_samples=n, row_terms=task.n_features, private=True)
+        features = auxiliary.features
+        terms = int((features.indptr[1:] - features.indptr[:-1]).max()) if is_sparse(features) else task.n_features
+        facts = cls(task=task, n_samples=n, row_terms=terms, digest=auxiliary.digest)
+        return replace(facts, gradient_factor=gradient_factor(features), span=span_basis(features)) if geometry else facts
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.task.classes)
 
 
 @final
@@ -37,15 +68,16 @@ class Stability:
     """κ ↦ S when one auxiliary sample changes too."""
 
 
-def make_plan(auxiliary: AuxiliarySet, n_parties: int, terms: Terms, stability: Stability) -> Plan:
+def make_plan(facts: PublicFacts, n_parties: int, terms: Terms, stability: Stability) -> Plan:
     """Everything that is known before the votes are."""
     terms.check_parties(n_parties)
-    loss = terms.loss_for(auxiliary.n_classes)
-    tolerance = default_tolerance(_shape(auxiliary, loss, terms.lambda_))
-    tight = terms.calibration == "tight"
-    coordinates = _coordinates(auxiliary, loss, tight)
+    loss = terms.loss_for(facts.n_classes)
+    d, tight = facts.task.n_features, terms.calibration == "tight"
+    shape = RiskShape(n_samples=facts.n_samples, n_features=d, row_terms=facts.row_terms, loss=loss, lambda_=terms.lambda_)
+    tolerance = default_tolerance(shape)
+    coordinates = Coordinates.reduced(d, loss.n_outputs, facts.span) if tight else Coordinates.all_weights(d, loss.n_outputs)
     radius = minimiser_radius(loss, terms.lambda_) if tight else None
-    entries = _entries(auxiliary, terms, loss, stability, tolerance, coordinates, radius)
+    entries = _entries(facts, terms, loss, stability, tolerance, coordinates, radius)
     calibrated = calibrate(entries, coordinates.dimension, terms.epsilon)
     certificate = Certificate(
         method=stability.name,
@@ -53,10 +85,10 @@ def make_plan(auxiliary: AuxiliarySet, n_parties: int, terms: Terms, stability: 
         loss=loss.name,
         epsilon=float(terms.epsilon),
         delta=0.0,
-        neighbours=ONE_PARTY_AND_SAMPLE if auxiliary.private else ONE_PARTY,
+        neighbours=ONE_PARTY_AND_SAMPLE if facts.private else ONE_PARTY,
         parties=n_parties,
-        auxiliary_samples=auxiliary.n_samples,
-        auxiliary_digest=auxiliary.public_digest,
+        auxiliary_samples=facts.n_samples,
+        auxiliary_digest=facts.digest,
         lambda_=float(terms.lambda_),
         sensitivity=calibrated.sensitivity,
         sensitivity_parts=calibrated.parts,
@@ -67,8 +99,9 @@ def make_plan(auxiliary: AuxiliarySet, n_parties: int, terms: Terms, stability: 
         coordinates=coordinates.description,
         radius=radius,
         solver_tolerance=tolerance,
+        assumed_public=terms.assumed_public,
     )
-    return Plan(certificate=certificate, coordinates=coordinates, task=Task.of(auxiliary))
+    return Plan(certificate=certificate, coordinates=coordinates, task=facts.task)
 
 
 def grid_minimiser(auxiliary: AuxiliarySet, labels: Array, terms: Terms, plan: Plan) -> Exact:
@@ -83,24 +116,8 @@ def grid_minimiser(auxiliary: AuxiliarySet, labels: Array, terms: Terms, plan: P
     return on_grid(plan.coordinates.of(point), promised.grid)
 
 
-def _shape(auxiliary: AuxiliarySet, loss: Loss, lambda_: float) -> RiskShape:
-    """The shape for which the tolerance is promised: of a private set, nothing but its size is used."""
-    n, d = auxiliary.n_samples, auxiliary.n_features
-    terms = d
-    if is_sparse(auxiliary.features) and not auxiliary.private:
-        terms = int((auxiliary.features.indptr[1:] - auxiliary.features.indptr[:-1]).max())
-    return RiskShape(n_samples=n, n_features=d, row_terms=terms, loss=loss, lambda_=lambda_)
-
-
-def _coordinates(auxiliary: AuxiliarySet, loss: Loss, tight: bool) -> Coordinates:
-    if not tight:
-        return Coordinates.all_weights(auxiliary.n_features, loss.n_outputs)
-    span = None if auxiliary.private else span_basis(auxiliary.features)
-    return Coordinates.reduced(auxiliary.n_features, loss.n_outputs, span)
-
-
 def _entries(
-    auxiliary: AuxiliarySet,
+    facts: PublicFacts,
     terms: Terms,
     loss: Loss,
     stability: Stability,
@@ -112,11 +129,11 @@ def _entries(
     solver = 2.0 * tolerance / terms.lambda_
     if radius is None:
         kappa = paper_label_gap(loss)
-        bound = stability.private(kappa) if auxiliary.private else stability.public(kappa, 1.0)
+        bound = stability.private(kappa) if facts.private else stability.public(kappa, 1.0)
         return [SensitivityParts(rule="paper", bound=bound, solver=solver, rounding=0.0, grid=0.0)]
     kappa = loss.label_gap
-    bound = stability.private(kappa) if auxiliary.private else stability.public(kappa, gradient_factor(auxiliary.features))
-    size = auxiliary.n_features * loss.n_outputs
+    bound = stability.private(kappa) if facts.private else stability.public(kappa, facts.gradient_factor)
+    size = facts.task.n_features * loss.n_outputs
     projecting = 2.0 * radius * ball_rounding(size)
     mapping = 2.0 * coordinates.rounding(radius * (1.0 + ball_rounding(size)))
 

@@ -6,7 +6,7 @@ Source: Hamm, Cao, Belkin, ICML 2016, section 4.2 and Theorem 3.
 from __future__ import annotations
 
 from ostraka.auxiliary import AuxiliarySet
-from ostraka.methods.minimiser import Stability, grid_minimiser, make_plan
+from ostraka.methods.minimiser import PublicFacts, Stability, grid_minimiser, make_plan
 from ostraka.methods.output_perturbation import Exact, Plan
 from ostraka.methods.terms import Terms
 from ostraka.noise import Entropy, Rehearsal
@@ -14,19 +14,24 @@ from ostraka.release import Rehearsed, Release
 from ostraka.sensitivity.bounds import soft_stability, soft_stability_private_auxiliary
 from ostraka.tally import Tally
 
-__all__ = ["plan", "statistic", "release"]
+__all__ = ["plan", "plan_from", "statistic", "release"]
 
 
 def plan(auxiliary: AuxiliarySet, n_parties: int, terms: Terms) -> Plan:
     """What a release by this many parties will promise: known before anyone votes."""
-    loss = terms.loss_for(auxiliary.n_classes)
-    n, lambda_ = auxiliary.n_samples, terms.lambda_
+    return plan_from(PublicFacts.of(auxiliary, geometry=terms.calibration == "tight"), n_parties, terms)
+
+
+def plan_from(facts: PublicFacts, n_parties: int, terms: Terms) -> Plan:
+    """The same from public facts alone, before there is an auxiliary set."""
+    loss = terms.loss_for(facts.n_classes)
+    n, lambda_ = facts.n_samples, terms.lambda_
     stability = Stability(
         name="soft",
         public=lambda kappa, mu: soft_stability(kappa, mu, lambda_, n_parties),
         private=lambda kappa: soft_stability_private_auxiliary(kappa, loss, lambda_, n_parties, n),
     )
-    return make_plan(auxiliary, n_parties, terms, stability)
+    return make_plan(facts, n_parties, terms, stability)
 
 
 def statistic(tally: Tally, terms: Terms, planned: Plan) -> Exact:

@@ -26,6 +26,7 @@ class Terms:
             means less noise for the same ε.
         loss: "logistic" (softmax beyond two classes) or "huber".
         least_parties: refuse to release for fewer parties than this.
+        assumed_public: what was read from private data because it is taken to be public, such as "classes"; stated in the certificate.
 
     """
 
@@ -34,6 +35,7 @@ class Terms:
     calibration: Calibration = "tight"
     loss: str = "logistic"
     least_parties: int = 2
+    assumed_public: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0.0 < self.epsilon < math.inf:

@@ -1,0 +1,293 @@
+"""The scikit-learn face: `PrivateClassifier`.
+
+Three ways in: `fit(X, y, parties=..., auxiliary=...)` trains one local classifier per party; `fit_classifiers(classifiers, auxiliary)`
+takes classifiers that exist already, of any mix of types; `fit_ballots(ballots, auxiliary)` takes their ballots.
+
+**One fit is one release.** A fitted estimator holds noise from the operating system and costs every party ε. Model selection fits many
+times, so an estimator that was cloned (as `GridSearchCV`, `cross_val_score` and their kind do) refuses to fit, unless `random_state` is
+set: then all noise is seeded, everything is a rehearsal, and nothing of it can be saved as a release. Choose parameters on public or
+synthetic data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from ostraka.auxiliary import AuxiliarySet
+from ostraka.ballot import Ballot
+from ostraka.certificate import Certificate
+from ostraka.classes import ClassIndex, ClassName
+from ostraka.errors import CloneError, InputError, LabelError, ParameterError, ShapeError
+from ostraka.local.parties import Parties, linear_parameters, tally_linear_parties, tally_parties
+from ostraka.methods import avg, soft, vote
+from ostraka.methods.terms import Terms
+from ostraka.model import Task
+from ostraka.noise import Entropy, Rehearsal
+from ostraka.preprocessing import Preprocessing
+from ostraka.progress import watch
+from ostraka.release import Rehearsed, Release
+from ostraka.tally import Tally
+
+__all__ = ["PrivateClassifier"]
+
+METHODS = ("soft", "vote", "avg")
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """One ε-differentially private linear classifier from the data of many parties.
+
+    Args:
+        method: "soft" (shares of votes), "vote" (majorities) or "avg" (mean of parameters).
+        epsilon: the privacy loss for a whole party. Smaller is more private, and noisier.
+        lambda_: strength of the regulariser, local and global; choose it without looking at private data.
+        calibration: "tight" (the smallest sensitivities we can prove) or "paper" (those of Hamm et al. 2016).
+        loss: "logistic" or "huber".
+        local: what a party trains: an unfitted classifier, a function (rows, labels) ↦ classifier, or a list of them that the parties
+            take in turn. None: a regularised linear classifier, as in the paper. They see features standardised by the auxiliary set.
+        classes: the public list of classes. None: those in y, which are then taken to be public, and the certificate says so.
+        radius: a public bound for the length of samples, which are divided by it and clipped. None: standardise by the auxiliary set.
+        intercept: the value of a constant feature, between 0 and 1; 0 for none.
+        least_parties: refuse to release for fewer parties than this.
+        n_jobs: workers for local training; -1 means all cores, used from a few hundred parties on.
+        progress: show a progress bar with the time left.
+        random_state: None publishes; anything else makes a rehearsal with seeded noise.
+
+    Attributes:
+        release_: the `Release` (or `Rehearsed`), with `save`.
+        certificate_: what is promised.
+        classes_: the classes, in the order of columns of `predict_proba`.
+
+    """
+
+    def __init__(
+        self,
+        method: str = "soft",
+        epsilon: float = 1.0,
+        *,
+        lambda_: float = 1e-4,
+        calibration: str = "tight",
+        loss: str = "logistic",
+        local: Any = None,
+        classes: Iterable[ClassName] | None = None,
+        radius: float | None = None,
+        intercept: float = 0.5,
+        least_parties: int = 2,
+        n_jobs: int | None = -1,
+        progress: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.epsilon = epsilon
+        self.lambda_ = lambda_
+        self.calibration = calibration
+        self.loss = loss
+        self.local = local
+        self.classes = classes
+        self.radius = radius
+        self.intercept = intercept
+        self.least_parties = least_parties
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, parties: Any = None, auxiliary: Any = None) -> Self:
+        """Train a local classifier per party, let them vote, release.
+
+        Args:
+            X: everybody's samples.
+            y: their classes.
+            parties: who holds each sample. None: every sample is a party of its own.
+            auxiliary: public unlabelled samples with the same columns, or an `AuxiliarySet`. None: synthetic points in the ball of `radius`
+                (`avg` needs none).
+
+        """
+        terms = self._terms(classes_from_data=self.classes is None)
+        X, y = self._validated(X, y)
+        self.classes_, labels = self._labelled(y)
+        prepared = self._prepared(auxiliary, X.shape[1])
+        if prepared.classes != _plain(self.classes_):
+            raise ParameterError("auxiliary.classes", got=prepared.classes, allowed=str(_plain(self.classes_)))
+        task = Task.of(prepared)
+        if task.n_columns != X.shape[1]:
+            raise ShapeError("The auxiliary samples", got=(prepared.n_samples, task.n_columns), allowed=f"{X.shape[1]} columns, as X has")
+        grouped = Parties.group(task.features(X), labels, parties)
+        terms.check_parties(len(grouped))
+        if self.method == "avg":
+            return self._published(self._averaged(grouped, task, terms))
+        return self._published(self._polled(self._tallied(grouped, prepared), terms))
+
+    def fit_classifiers(self, classifiers: Iterable[Any], auxiliary: Any) -> Self:
+        """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a function; one per party."""
+        prepared = self._prepared_for_votes(auxiliary)
+        tally = Tally(prepared)
+        for classifier in watch("Voting", self.progress)(classifiers, _length(classifiers)):
+            tally.add(Ballot.cast(classifier, prepared))
+        return self._published(self._polled(tally, self._terms()))
+
+    def fit_ballots(self, ballots: Iterable[Ballot], auxiliary: AuxiliarySet) -> Self:
+        """Release from ballots, one per party, that were cast on this auxiliary set."""
+        prepared = self._prepared_for_votes(auxiliary)
+        tally = Tally(prepared)
+        for ballot in watch("Counting", self.progress)(ballots, _length(ballots)):
+            tally.add(ballot)
+        return self._published(self._polled(tally, self._terms()))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The scores: one number per sample for two classes, one per class for more."""
+        check_is_fitted(self)
+        return self.release_.model.scores(_validate(self, X, reset=False, **_NUMBERS))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each sample."""
+        scores = self.decision_function(X)
+        index = (scores >= 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        chosen: NDArray[Any] = self.classes_[index]
+        return chosen
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The model's probabilities, a column per class. After noise they are no longer calibrated."""
+        check_is_fitted(self)
+        return self.release_.model.predict_proba(_validate(self, X, reset=False, **_NUMBERS))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "release_")
+
+    def __sklearn_clone__(self) -> Self:
+        twin: Self = super().__sklearn_clone__()
+        twin._cloned = True
+        return twin
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _more_tags(self) -> dict[str, bool]:  # scikit-learn 1.5
+        return {"non_deterministic": self.random_state is None, "poor_score": True}
+
+    def _terms(self, classes_from_data: bool = False) -> Terms:
+        """The public terms, checked before anything else is looked at."""
+        if self.method not in METHODS:
+            raise ParameterError("method", got=self.method, allowed=", ".join(repr(name) for name in METHODS))
+        if self.method == "avg" and self.local is not None:
+            raise ParameterError("local", got=self.local, allowed='None for method "avg", which averages parameters of linear classifiers')
+        if self.random_state is None and getattr(self, "_cloned", False):
+            raise CloneError
+        return Terms(
+            epsilon=self.epsilon,
+            lambda_=self.lambda_,
+            calibration=self.calibration,  # type: ignore[arg-type]
+            loss=self.loss,
+            least_parties=self.least_parties,
+            assumed_public=("classes",) if classes_from_data else (),
+        )
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        X, y = _validate(self, X, y, **_NUMBERS)
+        check_classification_targets(y)
+        return X, y
+
+    def _labelled(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        classes, labels = np.unique(y, return_inverse=True)
+        if self.classes is not None:
+            classes = np.asarray(list(self.classes))
+            labels = ClassIndex(_plain(classes)).of(y)
+        if len(classes) < 2:
+            raise LabelError(
+                f"y holds one class only, {classes[0]!r}.", "A classifier needs at least two; give classes=[...] if there are more."
+            )
+        return classes, labels
+
+    def _prepared(self, auxiliary: Any, n_columns: int) -> AuxiliarySet:
+        """The auxiliary set with its public preprocessing."""
+        if isinstance(auxiliary, AuxiliarySet):
+            return auxiliary
+        classes = _plain(self.classes_)
+        if auxiliary is None:
+            return AuxiliarySet.synthetic(n_columns, classes, radius=self.radius or 1.0, constant=self.intercept)
+        names = getattr(self, "feature_names_in_", None)
+        columns = getattr(auxiliary, "columns", None)
+        if names is not None and columns is not None and list(columns) != list(names):
+            raise InputError(
+                f"The auxiliary columns {list(columns)[:5]} are not those of X, {list(names)[:5]}.",
+                "Give the same columns in the same order.",
+            )
+        return self._scaled(auxiliary, classes)
+
+    def _prepared_for_votes(self, auxiliary: Any) -> AuxiliarySet:
+        if self.method == "avg":
+            raise ParameterError("method", got="avg", allowed='"soft" or "vote" for classifiers and ballots; "avg" needs parameters')
+        if not isinstance(auxiliary, AuxiliarySet):
+            if self.classes is None:
+                raise ParameterError("classes", got=None, allowed="the list of classes, or give an AuxiliarySet")
+            auxiliary = self._scaled(auxiliary, _plain(np.asarray(list(self.classes))))
+        self.classes_ = np.asarray(auxiliary.classes)
+        self.n_features_in_ = Task.of(auxiliary).n_columns
+        if auxiliary.feature_names is not None:
+            self.feature_names_in_ = np.asarray(auxiliary.feature_names, dtype=object)
+        prepared: AuxiliarySet = auxiliary
+        return prepared
+
+    def _scaled(self, samples: Any, classes: tuple[ClassName, ...]) -> AuxiliarySet:
+        if self.radius is not None:
+            return AuxiliarySet(samples, classes, preprocessing=Preprocessing(radius=self.radius, constant=self.intercept))
+        return AuxiliarySet.scaled(samples, classes, self.intercept, standardise=True, quantile=0.95)
+
+    def _tallied(self, parties: Parties, auxiliary: AuxiliarySet) -> Tally:
+        show = watch("Training and voting", self.progress)
+        if self.local is None:
+            return tally_linear_parties(parties, auxiliary, self.lambda_, self.loss, n_jobs=self.n_jobs, watch=show)
+        templates = self.local if isinstance(self.local, list | tuple) else [self.local]
+        return tally_parties(parties, templates, auxiliary, n_jobs=self.n_jobs, watch=show)
+
+    def _polled(self, tally: Tally, terms: Terms) -> Release | Rehearsed:
+        return (soft.release if self.method == "soft" else vote.release)(tally, terms, self._source())
+
+    def _averaged(self, parties: Parties, task: Task, terms: Terms) -> Release | Rehearsed:
+        show = watch("Training", self.progress)
+        parameters = linear_parameters(parties, len(task.classes), self.lambda_, self.loss, n_jobs=self.n_jobs, watch=show)
+        return avg.release(parameters, task, len(parties), terms, source=self._source())
+
+    def _source(self) -> Entropy | Rehearsal:
+        if self.random_state is None:
+            return Entropy()
+        return Rehearsal(int(check_random_state(self.random_state).randint(2**31)))
+
+    def _published(self, outcome: Release | Rehearsed) -> Self:
+        self.release_ = outcome
+        self.certificate_: Certificate = outcome.certificate
+        return self
+
+
+_NUMBERS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
+
+
+def _validate(estimator: PrivateClassifier, *arrays: Any, **options: Any) -> Any:
+    """scikit-learn's own checks: a function since 1.6, a method before."""
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:
+        return estimator._validate_data(*arrays, **options)
+    return validate_data(estimator, *arrays, **options)
+
+
+def _plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:
+    """Class names as Python values; truth values and whole floats become integers."""
+    names = classes.tolist()
+    if classes.dtype.kind in "bf":
+        names = [int(name) for name in names]
+    return tuple(names)
+
+
+def _length(items: Iterable[Any]) -> int | None:
+    return len(items) if isinstance(items, Sized) else None

@@ -1,0 +1,160 @@
+"""Train one classifier per party, on that party's rows alone, and count their votes.
+
+Parties are spread over the cores in batches; each batch comes back as counts, so memory does not grow with the number of parties, and the
+sum is the same for any number of workers.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.auxiliary import AuxiliarySet
+from ostraka.ballot import cast_votes
+from ostraka.classes import ClassIndex, Indices
+from ostraka.errors import EmptyPartyError, InputError, ShapeError
+from ostraka.local.ensemble import tally_linear
+from ostraka.local.linear import train_features
+from ostraka.losses import Array
+from ostraka.tally import Tally
+
+__all__ = ["Parties", "Watch", "tally_parties", "tally_linear_parties", "linear_parameters"]
+
+PARALLEL_FROM = 256
+"""Fewer parties are not worth starting workers for."""
+BATCHES_PER_WORKER = 16
+
+Template: TypeAlias = Any
+"""An unfitted classifier with `fit` and `predict`, or a function (rows, labels) ↦ classifier."""
+Watch: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
+"""(batches as they arrive, how many) ↦ the same batches: a place for a progress bar."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Parties:
+    """Everybody's rows, sorted by party. Features, because all parties share the public preprocessing."""
+
+    features: Any
+    labels: Indices
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def group(cls, features: Any, labels: Indices, parties: Any) -> Parties:
+        """Sort rows by party; without `parties` every row is a party of its own."""
+        n = features.shape[0]
+        if parties is None:
+            return cls(features, labels, np.arange(n + 1))
+        names = np.asarray(parties)
+        if names.shape != (n,):
+            raise ShapeError("parties", got=names.shape, allowed=f"({n},), one name for each sample")
+        if names.dtype.kind == "f" and np.isnan(names).any():
+            raise EmptyPartyError("NaN")
+        try:
+            sizes, order = _counted(names)
+        except TypeError:
+            raise InputError("The names of the parties cannot be sorted.", "Use texts or numbers, not both.") from None
+        return cls(features[order], labels[order], np.concatenate([[0], np.cumsum(sizes)]))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def part(self, first: int, stop: int) -> Parties:
+        """The parties first:stop."""
+        start, end = self.starts[first], self.starts[stop]
+        return Parties(self.features[start:end], self.labels[start:end], self.starts[first : stop + 1] - start)
+
+    def __iter__(self) -> Iterator[tuple[Any, Indices]]:
+        for start, end in zip(self.starts[:-1], self.starts[1:]):
+            yield self.features[start:end], self.labels[start:end]
+
+
+def tally_parties(
+    parties: Parties, templates: Sequence[Template], auxiliary: AuxiliarySet, *, n_jobs: int | None = -1, watch: Watch | None = None
+) -> Tally:
+    """Train the templates in turn, one per party, and add up their votes on the auxiliary features."""
+    tally = Tally(auxiliary)
+    task = (auxiliary.features, auxiliary.n_classes, templates)
+    for counts, n_ballots in _in_batches(_vote_batch, parties, task, n_jobs, watch):
+        tally.add_counts(counts, n_ballots)
+    return tally
+
+
+def tally_linear_parties(
+    parties: Parties, auxiliary: AuxiliarySet, lambda_: float, loss: str, *, n_jobs: int | None = -1, watch: Watch | None = None
+) -> Tally:
+    """The same with the paper's own local classifier, certified, cast by matrix products."""
+    tally = Tally(auxiliary)
+    for weights in _in_batches(_train_batch, parties, (auxiliary.n_classes, lambda_, loss), n_jobs, watch):
+        tally.add_counts(tally_linear(weights, auxiliary).counts, len(weights))
+    return tally
+
+
+def linear_parameters(
+    parties: Parties, n_classes: int, lambda_: float, loss: str, *, n_jobs: int | None = -1, watch: Watch | None = None
+) -> Iterator[Array]:
+    """The parameters of each party's own certified linear classifier, in no particular order."""
+    for weights in _in_batches(_train_batch, parties, (n_classes, lambda_, loss), n_jobs, watch):
+        yield from weights
+
+
+def _counted(names: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    _, inverse, sizes = np.unique(names, return_inverse=True, return_counts=True)
+    return sizes, np.argsort(inverse, kind="stable")
+
+
+def _in_batches(work: Callable[..., Any], parties: Parties, task: Any, n_jobs: int | None, watch: Watch | None) -> Iterable[Any]:
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    workers = effective_n_jobs(n_jobs) if len(parties) >= PARALLEL_FROM else 1
+    size = max(1, -(-len(parties) // (workers * BATCHES_PER_WORKER)))
+    cuts = range(0, len(parties), size)
+    calls = (delayed(work)(parties.part(first, min(first + size, len(parties))), first, task) for first in cuts)
+    done = Parallel(n_jobs=workers, return_as="generator_unordered" if workers > 1 else "generator")(calls)
+    return watch(done, len(cuts)) if watch else done
+
+
+def _vote_batch(parties: Parties, first: int, task: tuple[Any, int, Sequence[Template]]) -> tuple[NDArray[np.int64], int]:
+    from threadpoolctl import threadpool_limits
+
+    features, n_classes, templates = task
+    counts = np.zeros((n_classes, features.shape[0]), dtype=np.int64)
+    columns = np.arange(features.shape[0])
+    with threadpool_limits(limits=1, user_api="blas"):  # tiny problems: threads cost more than they bring
+        for number, (rows, labels) in enumerate(parties, start=first):
+            votes = local_votes(templates[number % len(templates)], rows, labels, features)
+            counts[votes, columns] += 1
+    return counts.T, len(parties)
+
+
+def local_votes(template: Template, rows: Any, labels: Indices, features: Any) -> Indices:
+    """One party: train on its rows, vote on the auxiliary features. A party that saw one class votes for it."""
+    present, own = np.unique(labels, return_inverse=True)  # some classifiers insist on 0, 1, 2, ...
+    if present.size == 1:
+        return np.full(features.shape[0], present[0])
+    classifier = _trained(template, rows, own)
+    index = ClassIndex(tuple(range(present.size)))
+    votes = cast_votes(classifier, index, lambda start, stop: features[start:stop], features.shape[0])
+    return present[votes]
+
+
+def _trained(template: Template, rows: Any, labels: Indices) -> Any:
+    if not hasattr(template, "fit"):
+        return template(rows, labels)
+    from sklearn.base import clone
+
+    own = clone(template) if hasattr(template, "get_params") else copy.deepcopy(template)
+    fitted = own.fit(rows, labels)
+    return own if fitted is None else fitted
+
+
+def _train_batch(parties: Parties, first: int, task: tuple[int, float, str]) -> Array:  # noqa: ARG001
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        return np.stack([train_features(rows, labels, *task) for rows, labels in parties])

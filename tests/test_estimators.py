@@ -1,0 +1,192 @@
+"""The scikit-learn face: the contract, the three ways in, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ostraka import AuxiliarySet, Ballot, PrivateClassifier, Rehearsed, Release
+from ostraka.errors import (
+    CloneError,
+    InputError,
+    LabelError,
+    ParameterError,
+    ShapeError,
+    TooFewPartiesError,
+    UnknownClassError,
+)
+
+X, INDEX = make_blobs(900, centers=3, n_features=4, random_state=0)
+NAMES = np.array(["ash", "birch", "cedar"])
+Y = NAMES[INDEX]
+PUBLIC, X, Y = X[:200], X[200:], Y[200:]
+PARTIES = np.repeat(np.arange(100), 7)
+MIXED = [LogisticRegression(), GaussianNB(), KNeighborsClassifier(1), DecisionTreeClassifier(), RandomForestClassifier(3)]
+
+
+def almost_noiseless(**changes: Any) -> PrivateClassifier:
+    return PrivateClassifier(**{"epsilon": 1e9, "n_jobs": 1, **changes})
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([PrivateClassifier(method, random_state=0, n_jobs=1) for method in ("soft", "vote", "avg")])
+def test_scikit_learns_contract(estimator: PrivateClassifier, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("method", ["soft", "vote", "avg"])
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+def test_without_noise_every_method_learns(method: str, calibration: str) -> None:
+    model = almost_noiseless(method=method, calibration=calibration).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    assert model.score(X, Y) > 0.9
+    assert isinstance(model.release_, Release)
+    assert model.certificate_.parties == 100
+    assert model.certificate_.assumed_public == ("classes",)
+    assert (model.predict(X) == model.release_.predict(X)).all()
+    assert model.predict_proba(X).shape == (len(X), 3)
+
+
+@pytest.mark.parametrize("local", [*MIXED, MIXED], ids=lambda local: "mixed" if isinstance(local, list) else type(local).__name__)
+def test_any_local_classifier(local: Any) -> None:
+    model = almost_noiseless(local=local).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    assert model.score(X, Y) > 0.9
+
+
+def test_a_local_function_makes_classifiers() -> None:
+    def nearest_mean(rows: np.ndarray, labels: np.ndarray) -> Any:
+        means = np.stack([rows[labels == k].mean(axis=0) for k in range(labels.max() + 1)])
+        return lambda samples: ((samples[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+
+    assert almost_noiseless(local=nearest_mean).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC).score(X, Y) > 0.9
+
+
+@pytest.mark.parametrize("booster", ["xgboost", "lightgbm"])
+def test_boosters_that_insist_on_labels_from_zero(booster: str) -> None:
+    module = pytest.importorskip(booster, reason=f"{booster} is not installed")
+    local = (
+        module.XGBClassifier(n_estimators=3)
+        if booster == "xgboost"
+        else module.LGBMClassifier(n_estimators=3, min_child_samples=1, verbose=-1)
+    )
+    parties = np.repeat(np.arange(10), 70)
+    order = np.argsort(Y, kind="stable")  # most parties see one or two classes
+    model = almost_noiseless(local=local).fit(X[order], Y[order], parties=parties, auxiliary=PUBLIC)
+    assert model.score(X, Y) > 0.3
+
+
+def test_classifiers_and_ballots_are_two_more_ways_in() -> None:
+    forest = RandomForestClassifier(5, random_state=0)
+    classifiers = [clone(forest).fit(X[j == PARTIES], Y[j == PARTIES]) for j in range(30)]
+    auxiliary = AuxiliarySet.scaled(PUBLIC, NAMES, 0.5, standardise=True)
+    by_classifiers = almost_noiseless().fit_classifiers([*classifiers, lambda rows: np.full(len(rows), "ash")], auxiliary)
+    by_ballots = almost_noiseless().fit_ballots((Ballot.cast(c, auxiliary) for c in classifiers), auxiliary)
+    by_samples = almost_noiseless(classes=list(NAMES)).fit_classifiers(classifiers, PUBLIC)
+    for model in (by_classifiers, by_ballots, by_samples):
+        assert model.score(X, Y) > 0.9
+        assert model.n_features_in_ == 4
+        assert model.certificate_.assumed_public == ()
+
+
+def test_workers_do_not_change_the_result() -> None:
+    parties = np.repeat(np.arange(350), 2)
+    settings = {"local": [GaussianNB(), LogisticRegression()], "random_state": 0}
+    alone, together = (
+        almost_noiseless(**settings, **{"n_jobs": n}).fit(X, Y, parties=parties, auxiliary=PUBLIC).release_.model.weights for n in (1, 2)
+    )
+    assert (alone == together).all()
+
+
+def test_tables_in_and_names_checked() -> None:
+    columns = ["age", "dose", "height", "weight"]
+    for frame in (pd.DataFrame, lambda rows, columns: pl.DataFrame(rows, schema=columns)):
+        model = almost_noiseless().fit(frame(X, columns=columns), Y, parties=PARTIES, auxiliary=frame(PUBLIC, columns=columns))
+        assert model.feature_names_in_.tolist() == columns
+        assert model.release_.model.task.feature_names == tuple(columns)
+        assert model.score(frame(X, columns=columns), Y) > 0.9
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(pd.DataFrame(X, columns=columns[::-1]))
+    with pytest.raises(InputError, match="are not those of X"):
+        almost_noiseless().fit(pd.DataFrame(X, columns=columns), Y, auxiliary=pd.DataFrame(PUBLIC, columns=columns[::-1]))
+
+
+def test_sparse_samples() -> None:
+    model = almost_noiseless().fit(sp.csr_matrix(X), Y, parties=PARTIES, auxiliary=sp.csr_matrix(PUBLIC))
+    assert model.score(sp.csr_matrix(X), Y) > 0.9
+
+
+def test_string_and_unsorted_party_names() -> None:
+    names = np.array([f"ward-{j}" for j in PARTIES])
+    order = np.random.default_rng(0).permutation(len(X))
+    one = almost_noiseless(random_state=0).fit(X, Y, parties=names, auxiliary=PUBLIC)
+    other = almost_noiseless(random_state=0).fit(X[order], Y[order], parties=pd.Series(names[order]), auxiliary=PUBLIC)
+    assert np.abs(one.release_.model.weights - other.release_.model.weights).max() < 1e-4
+
+
+def test_it_works_at_the_end_of_a_pipeline() -> None:
+    pipeline = make_pipeline(StandardScaler().fit(PUBLIC), almost_noiseless(method="avg", radius=3.0))
+    assert pipeline.fit(X, Y, privateclassifier__parties=PARTIES).score(X, Y) > 0.8
+
+
+def test_model_selection_cannot_spend_budget() -> None:
+    with pytest.raises(CloneError, match=r"each fit would be a release.*Nothing was drawn"):
+        clone(PrivateClassifier()).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    search = GridSearchCV(PrivateClassifier("avg"), {"lambda_": [1e-3, 1e-2]}, error_score="raise", cv=2)
+    with pytest.raises(CloneError):
+        search.fit(X, Y)
+    rehearsed = GridSearchCV(PrivateClassifier("avg", random_state=0), {"lambda_": [1e-3, 1e-2]}, cv=2).fit(X, Y)
+    assert isinstance(rehearsed.best_estimator_.release_, Rehearsed)
+
+
+def test_a_progress_bar_is_drawn_on_request(capfd: pytest.CaptureFixture[str]) -> None:
+    almost_noiseless(progress=True).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    captured = capfd.readouterr()
+    assert "Training and voting" in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "error", "complaint"),
+    [
+        ({"epsilon": 0.0}, {}, ParameterError, "epsilon = 0.0"),
+        ({"lambda_": -1.0}, {}, ParameterError, "lambda = -1.0"),
+        ({"method": "hard"}, {}, ParameterError, "'soft', 'vote', 'avg'"),
+        ({"method": "avg", "local": GaussianNB()}, {}, ParameterError, 'None for method "avg"'),
+        ({"classes": ["ash", "birch"]}, {}, UnknownClassError, "'cedar'"),
+        ({"least_parties": 101}, {}, TooFewPartiesError, "100 parties have contributed, but at least 101"),
+        ({}, {"parties": PARTIES[:5]}, ShapeError, "one name for each sample"),
+        ({}, {"parties": np.zeros(len(X))}, TooFewPartiesError, "1 party"),
+        ({}, {"auxiliary": PUBLIC[:, :2]}, ShapeError, "4 columns, as X has"),
+        ({}, {"auxiliary": np.full((3, 4), np.nan)}, InputError, "NaN or infinite"),
+        ({}, {"y": np.full(len(X), "ash")}, LabelError, "one class only"),
+        ({}, {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))}, ParameterError, "auxiliary.classes"),
+    ],
+)
+def test_bad_input(changes: dict[str, Any], arguments: dict[str, Any], error: type[Exception], complaint: str) -> None:
+    given = {"y": Y, "parties": PARTIES, "auxiliary": PUBLIC, **arguments}
+    with pytest.raises(error, match=complaint):
+        almost_noiseless(**changes).fit(X, **given)
+
+
+def test_votes_need_votes() -> None:
+    with pytest.raises(ParameterError, match='"avg" needs parameters'):
+        almost_noiseless(method="avg").fit_ballots([], AuxiliarySet.scaled(PUBLIC, NAMES))
+    with pytest.raises(ParameterError, match="the list of classes"):
+        almost_noiseless().fit_classifiers([], PUBLIC)
+    with pytest.raises(TooFewPartiesError):
+        almost_noiseless().fit_ballots([], AuxiliarySet.scaled(PUBLIC, NAMES))
