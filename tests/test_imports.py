@@ -33,7 +33,6 @@ EXTRAS = [
     "skops",
     "matplotlib",
     "rich",
-    "threadpoolctl",
     "hypothesis",
     "mpmath",
     "pytest",
