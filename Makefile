@@ -28,7 +28,7 @@ $(BIN)/python:
 	@touch $@
 
 demo: .venv/dev
-	$(BIN)/python examples/digits.py
+	$(BIN)/ostraka demo
 
 test: .venv/dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto

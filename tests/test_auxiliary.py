@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from ostraka.auxiliary import AuxiliarySet
+from ostraka.ballot import Ballot
 from ostraka.errors import FeatureNormError, NonFiniteError, ParameterError, ShapeError
 from ostraka.preprocessing import Preprocessing
 
@@ -64,7 +65,9 @@ class TestWhatItKeeps:
     @pytest.mark.parametrize("make", [np.array, pd.DataFrame, SlicedFrame])
     def test_samples_stay_as_given(self, make):
         samples = make(ROWS)
-        assert AuxiliarySet(samples, BINARY).samples is samples
+        kept = AuxiliarySet(samples, BINARY).samples
+        assert type(kept) is type(samples) or isinstance(samples, list)
+        assert (np.asarray(kept) == np.asarray(samples)).all()
 
     def test_feature_names_come_from_data_frames(self):
         assert AuxiliarySet(pd.DataFrame(ROWS, columns=["age", "dose"]), BINARY).feature_names == ("age", "dose")
@@ -111,7 +114,7 @@ class TestDigest:
         digest = AuxiliarySet(ROWS, BINARY).digest
         assert len(bytes.fromhex(digest)) == 32
         assert digest == AuxiliarySet(pd.DataFrame(ROWS, columns=["a", "b"]), list(BINARY)).digest
-        assert digest == AuxiliarySet(np.asfortranarray(ROWS), BINARY, private=True).digest
+        assert digest == AuxiliarySet(np.asfortranarray(ROWS), BINARY).digest
 
     def test_stays_what_it_was_in_earlier_versions(self):
         # Polls and ballots store digests: whoever has to change this line has to change DIGEST_FORM.
@@ -148,12 +151,12 @@ class TestDigest:
         assert len({auxiliary.digest for auxiliary in sets}) == len(sets)
 
     def test_of_a_private_set_is_not_public(self):
-        assert AuxiliarySet(ROWS, BINARY, private=True).public_digest is None
+        assert AuxiliarySet(ROWS, BINARY, preprocessing=Preprocessing(), private=True).public_digest is None
         public = AuxiliarySet(ROWS, BINARY)
         assert public.public_digest == public.digest
 
     def test_repr_shows_no_samples(self):
-        assert "0.1" not in repr(AuxiliarySet(ROWS, BINARY, private=True))
+        assert "0.1" not in repr(AuxiliarySet(ROWS, BINARY, preprocessing=Preprocessing(), private=True))
 
 
 class TestRefusals:
@@ -177,11 +180,11 @@ class TestRefusals:
         ],
     )
     def test_classes(self, classes):
-        with pytest.raises(ParameterError, match=r"classes = .* is not allowed. Allowed: at least two distinct names"):
+        with pytest.raises(ParameterError, match=r"classes = .* is not allowed. Allowed: a list of at least two distinct names"):
             AuxiliarySet(ROWS, classes)
 
     def test_no_samples(self):
-        with pytest.raises(ShapeError, match=r"The auxiliary set has shape \(0, 2\). Allowed: at least one row"):
+        with pytest.raises(ShapeError, match=r"The auxiliary set: the shape is \(0, 2\). Allowed: at least one row"):
             AuxiliarySet(np.empty((0, 2)), BINARY)
 
     def test_rows_outside_the_ball_without_preprocessing(self):
@@ -195,3 +198,21 @@ class TestRefusals:
     def test_scaled_has_no_private_option(self):
         with pytest.raises(TypeError, match=r"private"):
             AuxiliarySet.scaled(ROWS, BINARY, private=True)
+
+
+@pytest.mark.parametrize("form", [np.array, pd.DataFrame, sp.csr_matrix, list])
+def test_neither_the_giver_nor_a_classifier_can_change_the_samples(form):
+    """Otherwise one party's classifier would shape what the next one votes on."""
+    given = form(ROWS.tolist()) if form is list else form(ROWS.copy())
+    auxiliary = AuxiliarySet(given, BINARY)
+    before = np.asarray(auxiliary.rows(0, 3).todense() if form is sp.csr_matrix else auxiliary.rows(0, 3)).copy()
+
+    def meddling(samples):
+        samples *= 0
+        return np.full(samples.shape[0], "no")
+
+    Ballot.cast(meddling, auxiliary)
+    if form is not list:
+        given *= 0
+    after = auxiliary.rows(0, 3)
+    assert (np.asarray(after.todense() if form is sp.csr_matrix else after) == before).all()

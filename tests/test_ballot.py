@@ -29,6 +29,7 @@ from ostraka.errors import (
     ShapeError,
     UnknownClassError,
 )
+from ostraka.preprocessing import Preprocessing
 
 DIGEST = "0123456789abcdef" * 4
 ROWS = np.linspace(-0.6, 0.6, 20).reshape(10, 2)
@@ -154,23 +155,23 @@ class TestCasting:
         ]:
             with pytest.raises(
                 UnknownClassError,
-                match=r"which is not among the 3 classes 'red', 'green', 'blue'. List every class",
+                match=r"is not among the 3 classes 'red', 'green', 'blue'. List every class",
             ) as caught:
                 Ballot.cast(Predicting(answers), AUXILIARY)
             assert caught.value.given == given_label
 
     @pytest.mark.parametrize("answer", [math.nan, math.inf, -math.inf, 20.5, 1e300, 21])
     def test_numbers_that_are_no_class(self, answer):
-        with pytest.raises(UnknownClassError, match=r"A classifier answered class"):
+        with pytest.raises(UnknownClassError, match=r"is not among"):
             Ballot.cast(Predicting(np.full(10, answer)), AuxiliarySet(ROWS, NUMBERS))
 
     def test_nan_is_not_the_class_called_nan(self):
-        with pytest.raises(UnknownClassError, match=r"answered class nan"):
+        with pytest.raises(UnknownClassError, match=r"Class nan"):
             Ballot.cast(Predicting(["nan"] * 9 + [math.nan]), AuxiliarySet(ROWS, ("nan", "b")))
 
     @pytest.mark.parametrize("answers", [["red"] * 9, np.full((10, 2), "red"), "red"])
     def test_wrong_lengths(self, answers):
-        with pytest.raises(ShapeError, match=r"answer for samples 0 to 9 has shape .* Allowed: one class for each of the 10 samples"):
+        with pytest.raises(ShapeError, match=r"answer for samples 0 to 9: the shape is .* Allowed: one class for each of the 10 samples"):
             Ballot.cast(lambda rows: answers, AUXILIARY)
 
     def test_what_is_no_classifier(self):
@@ -199,7 +200,7 @@ class TestProbabilities:
     def test_what_is_refused(self):
         with pytest.raises(UnknownClassError, match=r"'cyan'"):
             Ballot.cast(Rating(np.ones((10, 2)), ["red", "cyan"]), AUXILIARY)
-        with pytest.raises(ShapeError, match=r"probabilities for samples 0 to 9 has shape \(10, 2\)"):
+        with pytest.raises(ShapeError, match=r"probabilities for samples 0 to 9: the shape is \(10, 2\)"):
             Ballot.cast(Rating(np.ones((10, 2))), AUXILIARY)
         with pytest.raises(NonFiniteError, match=r"probabilities holds NaN or infinite numbers, first in row 0"):
             Ballot.cast(Rating(np.full((10, 3), math.nan)), AUXILIARY)
@@ -371,3 +372,24 @@ class TestOnTheWire:
         claim = struct.pack("<8sBIQ32s", b"OSTRAKON", 1, 2**32 - 1, 2**26, bytes(32))
         with pytest.raises(FormatError, match=r"cut off"):
             Ballot.from_bytes(claim)
+
+
+def test_a_private_set_is_asked_about_sample_by_sample_and_goes_by_a_random_name() -> None:
+    """A classifier that looks at a whole batch would let one private sample change the votes on all others."""
+    rows = np.random.default_rng(0).uniform(-1, 1, (20, 2))
+    private, again = (AuxiliarySet(rows, (0, 1), preprocessing=Preprocessing(), private=True) for _ in range(2))
+    seen = []
+
+    def batchwise(samples: np.ndarray) -> np.ndarray:
+        seen.append(len(samples))
+        return np.full(len(samples), int(samples[0, 0] > 0))
+
+    votes = Ballot.cast(batchwise, private).votes
+    assert set(seen) == {1}
+    assert votes.tolist() == (rows[:, 0] > 0).astype(int).tolist()
+    assert private.digest != again.digest
+    assert private.digest == private.digest
+    with pytest.raises(ParameterError, match="1 for a private auxiliary set"):
+        Ballot.cast(batchwise, private, chunk_rows=2)
+    with pytest.raises(ParameterError, match="private samples are clipped"):
+        AuxiliarySet(rows, (0, 1), private=True)

@@ -55,7 +55,7 @@ def test_nothing_in_it_can_have_come_from_private_data() -> None:
     """The fields are a closed list: a new one has to be thought about here."""
     names = set(CERTIFICATE.to_dict())
     assert names == PROMISED | {
-        "format", "loss", "auxiliary_digest", "sensitivity_parts", "noise_scale", "coordinates", "radius", "assumed_public",
+        "format", "loss", "auxiliary_digest", "sensitivity_parts", "noise_scale", "coordinates", "radius", "assumed_public", "randomness",
     }  # fmt: skip
 
 
@@ -71,6 +71,14 @@ def test_nothing_in_it_can_have_come_from_private_data() -> None:
         ({"neighbours": "replace one sample"}, "neighbours"),
         ({"sensitivity": 1.37}, "at least the sum of its parts"),
         ({"noise_scale": 2.7}, "at least sensitivity/epsilon"),
+        ({"grid": 0.3}, "a power of two"),
+        ({"grid": 0.25}, "at least grid·√dimension"),
+        ({"method": "hope"}, "'soft' or 'vote' or 'avg'"),
+        ({"noise": "none"}, "noise"),
+        ({"sensitivity_parts": replace(PARTS, bound=-1e9)}, "0 or more"),
+        ({"sensitivity_parts": replace(PARTS, rule="trust me")}, "rule"),
+        ({"sensitivity_parts": replace(PARTS, rule="ball")}, "the diameter of the ball"),
+        ({"solver_tolerance": 1.0}, "at least 2·solver_tolerance/lambda"),
     ],
 )
 def test_a_promise_that_does_not_add_up_is_refused(change: dict[str, Any], complaint: str) -> None:
@@ -108,6 +116,7 @@ def damaged(**changes: Any) -> str:
         (damaged(sensitivity_parts={"bound": 1}), "missing fields"),
         (damaged(epsilon=1.0).replace("1.0", "NaN", 1), "not JSON"),
         (damaged(noise_scale=1e-3), "noise_scale"),
+        (damaged(sensitivity_parts={**CERTIFICATE.to_dict()["sensitivity_parts"], "bound": 10**400}), "too large"),
         (CERTIFICATE.to_json().replace('"method"', '"motto"'), "motto"),
     ],
 )

@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "ostraka"
 
 # From the ground up. A module may import from its own layer and from those before it.
 LAYERS = [
-    {"errors", "foreign", "progress"},
+    {"errors", "foreign", "progress", "files"},
     {"preprocessing", "classes"},
     {"auxiliary"},
     {"ballot_format", "ballot", "tally", "certificate", "model", "release"},
@@ -23,6 +23,10 @@ LAYERS = [
     {"local"},
     {"methods"},
     {"planner", "estimators"},
+    {"datasets", "export"},
+    {"figures"},
+    {"experiments"},
+    {"cli"},
 ]
 EXTRAS = [
     "pandas",
@@ -79,7 +83,7 @@ sys.meta_path.insert(0, Blocked())
 
 def test_every_module_of_the_core_imports_without_the_extras() -> None:
     modules = [".".join(p.relative_to(SOURCE.parent).with_suffix("").parts) for p in SOURCE.rglob("*.py")]
-    modules = [name.removesuffix(".__init__") for name in modules]
+    modules = [name.removesuffix(".__init__") for name in modules if ".cli." not in name]
     done = run(blocked(EXTRAS) + "import importlib\n" + "\n".join(f"importlib.import_module({m!r})" for m in modules))
     assert done.returncode == 0, done.stderr
 

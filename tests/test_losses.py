@@ -295,7 +295,7 @@ class TestEveryLoss:
 
     def test_labels_of_another_shape_are_refused(self, loss: Loss) -> None:
         labels = np.ones((3, loss.n_classes + 1))
-        with pytest.raises(ShapeError, match=r"labels.* has shape \(3, .*Allowed: \(n_samples"):
+        with pytest.raises(ShapeError, match=r"labels.*: the shape is \(3, .*Allowed: \(n_samples"):
             loss.check_labels(labels)
 
 

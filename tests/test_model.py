@@ -60,7 +60,7 @@ def test_a_task_of_an_auxiliary_set_knows_its_columns() -> None:
     assert model.predict(table).shape == (2,)
     with pytest.raises(InputError, match="missing: \\['dose'\\]"):
         model.predict(table.rename(columns={"dose": "weight"}))
-    with pytest.raises(InputError, match="the order differs"):
+    with pytest.raises(InputError, match="their order differs"):
         model.predict(table[["dose", "age"]])
 
 
@@ -89,3 +89,22 @@ def test_weights_cannot_be_changed_afterwards() -> None:
     assert model.weights.tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="read-only"):
         model.weights[0] = 7
+
+
+def test_accuracy_is_of_fitting_labels_only() -> None:
+    model = LinearModel(task=BINARY, weights=np.array([1.0, 0.0]))
+    samples = [[0.5, 0], [-0.5, 0]]
+    assert model.score(samples, ["yes", "no"]) == 1.0
+    assert model.score(samples, np.array([["yes"], ["no"]])) == 1.0, "one column is as good as none"
+    for labels in (["yes"], [], np.full((2, 2), "yes")):
+        with pytest.raises(ShapeError, match="The labels"):
+            model.score(samples, labels)
+    with pytest.raises(UnknownClassError, match="Class 1"):
+        model.score(samples, [1, 0])
+
+
+def test_the_number_of_names_must_fit() -> None:
+    with pytest.raises(ShapeError, match="one name per column"):
+        Task(classes=("a", "b"), n_features=3, feature_names=("x",))
+    with pytest.raises(ParameterError, match="n_features"):
+        Task(classes=("a", "b"), n_features=3.0)  # type: ignore[arg-type]

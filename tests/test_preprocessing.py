@@ -195,7 +195,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("samples", [np.zeros(3), np.zeros((2, 2, 2)), 1.0, np.zeros((3, 0)), [[1.0], [1.0, 2.0]]])
     def test_what_is_no_matrix(self, samples):
-        with pytest.raises(ShapeError, match=r"samples has shape .* Allowed: two dimensions"):
+        with pytest.raises(ShapeError, match=r"samples: the shape is .* Allowed: two dimensions"):
             Preprocessing()(samples)
 
     @pytest.mark.parametrize("samples", [[["a"]], [[1j]], [[None]], np.array([["2020-01-01"]], dtype="M8[D]"), [[{}]]])
@@ -279,3 +279,8 @@ class TestTheLinearMapBefore:
             Preprocessing(center=np.ones(2))([[1.0, 2.0, 3.0]])
         with pytest.raises(ParameterError, match="quantile"):
             Preprocessing.fit([[1.0]], quantile=0.0)
+
+    def test_rows_that_the_map_takes_beyond_the_doubles_become_zero(self) -> None:
+        """A refusal would tell that somebody has such a row."""
+        fitted = Preprocessing(scale=np.array([1e-5, 1.0]))
+        assert fitted([[1e308, 0.0], [0.0, 0.5]]).tolist() == [[0.0, 0.0], [0.0, 0.5]]

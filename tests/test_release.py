@@ -56,6 +56,9 @@ def test_a_rehearsal_is_another_type_and_cannot_be_saved(tmp_path: Path) -> None
     with pytest.raises(RehearsalError, match=r"drawn with a seed.*Nothing was written"):
         rehearsed.save(tmp_path / "model.ostraka")
     assert not list(tmp_path.iterdir())
+    assert "A REHEARSAL" in str(rehearsed.certificate)
+    with pytest.raises(RehearsalError):
+        Release(model=rehearsed.model, certificate=rehearsed.certificate)
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +117,7 @@ def test_hostile_files_are_refused(tmp_path: Path, release: Release) -> None:
     assert "radius" in refused(tmp_path, with_task(preprocessing={"radius": -1.0, "constant": 0.0}))
     assert "classes" in refused(tmp_path, with_task(classes=["only"]))
     assert "classes" in refused(tmp_path, with_task(classes=[["no"], "yes"]))
-    assert "names 1 features" in refused(tmp_path, with_task(feature_names=["a"]))
+    assert "feature_names" in refused(tmp_path, with_task(feature_names=["a"]))
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,6 +136,19 @@ def test_any_damage_gives_a_format_error_or_the_same_kind_of_value(tmp_path: Pat
     path.write_bytes(bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))]))
     with contextlib.suppress(FormatError):
         assert isinstance(Release.load(path), Release)
+
+
+def test_folders_and_missing_folders_are_named(tmp_path: Path, release: Release) -> None:
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        Release.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        release.save(tmp_path / "nowhere" / "x.ostraka")
+
+
+def test_a_release_is_readable_as_any_new_file(tmp_path: Path, release: Release) -> None:
+    (tmp_path / "other").touch()
+    release.save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:

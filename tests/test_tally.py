@@ -149,7 +149,7 @@ class TestRefusals:
             tally.add(ballot([0, 0, 0, 0], other))
 
     def test_forged_ballots_with_another_number_of_votes(self, tally):
-        with pytest.raises(ShapeError, match=r"The ballot has shape \(3,\). Allowed: 4 votes"):
+        with pytest.raises(ShapeError, match=r"The ballot: the shape is \(3,\). Allowed: 4 votes"):
             tally.add(Ballot([0, 0, 0], 3, THREE.digest))
 
     def test_forged_ballots_with_another_number_of_classes(self, tally):
@@ -159,7 +159,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("counts", "n_ballots", "error", "text"),
         [
-            (np.ones((3, 3), dtype=int), 3, ShapeError, r"counts has shape \(3, 3\). Allowed: \(4, 3\)"),
+            (np.ones((3, 3), dtype=int), 3, ShapeError, r"counts: the shape is \(3, 3\). Allowed: \(4, 3\)"),
             (np.ones((4, 3)), 3, InputError, "counts are of type float64. Give integers"),
             (np.ones((4, 3), dtype=bool), 3, InputError, "counts are of type bool"),
             (np.tile([4, -1, 0], (4, 1)), 3, InputError, "counts run from -1 to 4. Allowed: 0 to 3"),

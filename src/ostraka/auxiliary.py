@@ -12,22 +12,25 @@ changed afterwards. The digest names features, classes and preprocessing togethe
 the same rows in the same order. A dense and a sparse form of the same matrix are two sets with two digests.
 
 Public or private: usually the set is public. With `private=True` one of its samples may be somebody's secret [Hamm
-2016, private auxiliary data]; then nothing computed from it may be shown, not even the digest, with which guesses could
-be confirmed: `public_digest` is None.
+2016, private auxiliary data]; then nothing computed from it may be shown, not even a digest, with which guesses could
+be confirmed: it goes by a random name, and `public_digest` is None. Names of columns and classes are published all the
+same: they must not come from private samples.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import final
 
 import numpy as np
 
 from ostraka.classes import ClassName, checked_classes
-from ostraka.errors import ShapeError
+from ostraka.errors import ParameterError, ShapeError, WrongTypeError
 from ostraka.preprocessing import Features, Preprocessing, Samples, inside_unit_ball, is_sparse
 
 __all__ = ["AuxiliarySet"]
@@ -63,10 +66,14 @@ class AuxiliarySet:
     _digest: str | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        samples = self.samples.tocsr() if is_sparse(self.samples) else self.samples
+        samples = _own_copy(self.samples)  # whoever gave them may still write to them
         object.__setattr__(self, "samples", samples)
         object.__setattr__(self, "classes", checked_classes(self.classes))
         object.__setattr__(self, "private", bool(self.private))
+        if self.private and self.preprocessing is None:
+            raise ParameterError(
+                "preprocessing", got=None, allowed="Preprocessing(radius=...) with a public radius: private samples are clipped"
+            )
         object.__setattr__(self, "features", _frozen_features(samples, self.preprocessing))
         object.__setattr__(self, "feature_names", _column_names(samples))
 
@@ -81,7 +88,7 @@ class AuxiliarySet:
         `preprocessing=Preprocessing(radius=...)`.
         """
         fitted = Preprocessing.fit(samples, constant, standardise=standardise, quantile=quantile)
-        return cls(samples, tuple(classes), preprocessing=fitted)
+        return cls(samples, checked_classes(classes), preprocessing=fitted)
 
     @classmethod
     def synthetic(
@@ -113,10 +120,10 @@ class AuxiliarySet:
 
     @property
     def digest(self) -> str:
-        """Sha256 of features, classes and preprocessing in hexadecimal. Do not show it if the set is private."""
+        """Sha256 of features, classes and preprocessing in hexadecimal; of a private set, random digits that tell nothing."""
         digest = self._digest
         if digest is None:
-            digest = _digest(self)
+            digest = secrets.token_hex(32) if self.private else _digest(self)
             object.__setattr__(self, "_digest", digest)
         return digest
 
@@ -126,12 +133,26 @@ class AuxiliarySet:
         return None if self.private else self.digest
 
     def rows(self, start: int, stop: int) -> Samples:
-        """Give samples[start:stop] in the container in which they came."""
+        """Give a copy of samples[start:stop] in the container in which they came: classifiers may change what they are given."""
         if hasattr(self.samples, "iloc"):  # pandas
-            return self.samples.iloc[start:stop]
-        if hasattr(self.samples, "slice"):  # polars, pyarrow
+            return self.samples.iloc[start:stop].copy()
+        if hasattr(self.samples, "slice"):  # polars, pyarrow: immutable
             return self.samples.slice(start, stop - start)
-        return self.samples[start:stop]
+        return self.samples[start:stop].copy()
+
+
+def _own_copy(samples: Samples) -> Samples:
+    if is_sparse(samples):
+        return samples.tocsr(copy=True)
+    if hasattr(samples, "iloc"):
+        return samples.copy()
+    return samples if hasattr(samples, "slice") else np.array(_readable(samples))
+
+
+def _readable(samples: Samples) -> Samples:
+    if isinstance(samples, str | bytes | Path | dict | None):
+        raise WrongTypeError("The auxiliary samples", samples, "a matrix: an array, rows of numbers, a data frame or a sparse matrix")
+    return samples
 
 
 def _frozen_features(samples: Samples, preprocessing: Preprocessing | None) -> Features:

@@ -39,6 +39,7 @@ from ostraka.errors import (
     NonFiniteError,
     ParameterError,
     ShapeError,
+    WrongTypeError,
 )
 from ostraka.preprocessing import Samples
 
@@ -47,6 +48,7 @@ __all__ = ["Ballot", "cast_votes"]
 Asked: TypeAlias = Callable[[Samples, int, int], Indices]
 """From the auxiliary samples start:stop, start and stop, to the indices of the classes that were answered."""
 
+CHUNK_ROWS = 8192
 SHA256_HEX = re.compile(r"[0-9a-f]{64}")
 
 
@@ -75,7 +77,7 @@ class Ballot:
         object.__setattr__(self, "votes", _checked_votes(self.votes, self.n_classes))
 
     @classmethod
-    def cast(cls, classifier: Any, auxiliary: AuxiliarySet, *, chunk_rows: int = 8192) -> Ballot:
+    def cast(cls, classifier: Any, auxiliary: AuxiliarySet, *, chunk_rows: int | None = None) -> Ballot:
         """Ask a classifier for the class of every auxiliary sample.
 
         Args:
@@ -84,9 +86,20 @@ class Ballot:
                 voted for, of equally likely ones the one with the lowest index); or is a function that is called like
                 `predict`.
             auxiliary: the auxiliary set of the poll.
-            chunk_rows: how many samples to ask about at a time, which bounds the memory that the classifier needs.
+            chunk_rows: how many samples to ask about at a time, which bounds the memory that the classifier needs. A private auxiliary set
+                is asked about sample by sample: a classifier that looks at a whole batch would let one sample change many votes.
 
         """
+        if not isinstance(auxiliary, AuxiliarySet):
+            raise WrongTypeError("The auxiliary set", auxiliary, "an AuxiliarySet as the second argument, after the classifier")
+        if isinstance(classifier, type):
+            raise WrongTypeError("The classifier", classifier, f"a fitted {classifier.__name__}(...), not the class itself")
+        if chunk_rows is None:
+            chunk_rows = 1 if auxiliary.private else CHUNK_ROWS
+        if auxiliary.private and chunk_rows != 1:
+            raise ParameterError(
+                "chunk_rows", got=chunk_rows, allowed="1 for a private auxiliary set, so that no sample sways votes on another"
+            )
         votes = cast_votes(classifier, ClassIndex(auxiliary.classes), auxiliary.rows, auxiliary.n_samples, chunk_rows)
         return cls(votes, auxiliary.n_classes, auxiliary.digest)
 
@@ -126,7 +139,9 @@ class Ballot:
         return hash((self._header(), self.votes.tobytes()))
 
 
-def cast_votes(classifier: Any, classes: ClassIndex, rows: Callable[[int, int], Samples], n_samples: int, chunk_rows: int = 8192) -> Votes:
+def cast_votes(
+    classifier: Any, classes: ClassIndex, rows: Callable[[int, int], Samples], n_samples: int, chunk_rows: int = CHUNK_ROWS
+) -> Votes:
     """Ask a classifier for the class index of every sample, in chunks; `rows(start, stop)` gives the samples."""
     if not chunk_rows >= 1:
         raise ParameterError("chunk_rows", got=chunk_rows, allowed="at least 1")

@@ -14,10 +14,23 @@ from typing import Any, final
 
 from ostraka.errors import FormatError, ParameterError
 
-__all__ = ["Certificate", "SensitivityParts", "ONE_PARTY", "ONE_PARTY_AND_SAMPLE"]
+__all__ = ["Certificate", "SensitivityParts", "ONE_PARTY", "ONE_PARTY_AND_SAMPLE", "FROM_THE_SYSTEM", "FROM_A_SEED"]
 
 ONE_PARTY = "replace one party"
 ONE_PARTY_AND_SAMPLE = "replace one party and one auxiliary sample"
+
+FROM_THE_SYSTEM = "operating system"
+FROM_A_SEED = "seed"
+
+_KNOWN: dict[str, tuple[str, ...]] = {
+    "method": ("soft", "vote", "avg"),
+    "calibration": ("paper", "tight"),
+    "loss": ("logistic", "huber", "softmax"),
+    "noise": ("l2",),
+    "neighbours": (ONE_PARTY, ONE_PARTY_AND_SAMPLE),
+    "randomness": (FROM_THE_SYSTEM, FROM_A_SEED),
+}
+_RULES = ("paper", "stability", "ball")
 
 # Raise this number with every change of the fields or of their meaning; readers of old numbers stay, each with a file in the tests.
 FORMAT = 1
@@ -64,25 +77,47 @@ class Certificate:
     coordinates: str
     radius: float | None
     solver_tolerance: float | None
+    randomness: str = FROM_THE_SYSTEM
+    """Where the noise came from; a seed means a rehearsal, which protects nobody."""
     assumed_public: tuple[str, ...] = ()
     """What was read from private data because it is taken to be public. The promise does not cover it."""
 
     def __post_init__(self) -> None:
+        for name, known in _KNOWN.items():
+            if getattr(self, name) not in known:
+                raise ParameterError(name, got=getattr(self, name), allowed=" or ".join(map(repr, known)))
         for name in ("epsilon", "lambda_", "sensitivity", "noise_scale", "grid"):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise ParameterError(name.rstrip("_"), got=getattr(self, name), allowed="a positive finite number")
+        if math.frexp(self.grid)[0] != 0.5:
+            raise ParameterError("grid", got=self.grid, allowed="a power of two")
         if not self.delta == 0.0:
             raise ParameterError("delta", got=self.delta, allowed="0 for this noise")
         if not (self.parties >= 1 and self.dimension >= 1):
             raise ParameterError("parties, dimension", got=(self.parties, self.dimension), allowed="1 or more each")
-        if self.neighbours not in (ONE_PARTY, ONE_PARTY_AND_SAMPLE):
-            raise ParameterError("neighbours", got=self.neighbours, allowed=f"{ONE_PARTY!r} or {ONE_PARTY_AND_SAMPLE!r}")
         parts = self.sensitivity_parts
+        self._check_parts(parts)
         summed = sum(map(Fraction, (parts.bound, parts.solver, parts.rounding, parts.grid)))
         if not Fraction(self.sensitivity) >= summed:
             raise ParameterError("sensitivity", got=self.sensitivity, allowed=f"at least the sum of its parts, {float(summed)}")
         if not Fraction(self.noise_scale) * Fraction(self.epsilon) >= Fraction(self.sensitivity):
             raise ParameterError("noise_scale", got=self.noise_scale, allowed="at least sensitivity/epsilon")
+
+    def _check_parts(self, parts: SensitivityParts) -> None:
+        """What can be checked of the parts from the certificate alone; μ and the span would need the auxiliary set."""
+        for name in ("bound", "solver", "rounding", "grid"):
+            if not 0.0 <= getattr(parts, name) < math.inf:
+                raise ParameterError(f"sensitivity_parts.{name}", got=getattr(parts, name), allowed="a finite number, 0 or more")
+        if parts.rule not in _RULES:
+            raise ParameterError("sensitivity_parts.rule", got=parts.rule, allowed=" or ".join(map(repr, _RULES)))
+        if not parts.grid >= self.grid * math.sqrt(self.dimension):
+            raise ParameterError("sensitivity_parts.grid", got=parts.grid, allowed="at least grid·√dimension")
+        if parts.rule == "ball" or self.method == "avg":
+            diameter = 2.0 * (self.radius or math.inf) / (self.parties if self.method == "avg" else 1)
+            if not parts.bound >= diameter:
+                raise ParameterError("sensitivity_parts.bound", got=parts.bound, allowed="the diameter of the ball, or more")
+        elif not parts.solver >= 2.0 * (self.solver_tolerance or math.inf) / self.lambda_:
+            raise ParameterError("sensitivity_parts.solver", got=parts.solver, allowed="at least 2·solver_tolerance/lambda")
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain values, `lambda` by its own name."""
@@ -113,12 +148,16 @@ class Certificate:
             return cls(sensitivity_parts=built_parts, **_checked(cls, {**content, "sensitivity_parts": built_parts}, skip=True))
         except ParameterError as error:
             raise FormatError("certificate", error.problem) from None
+        except OverflowError:
+            raise FormatError("certificate", "a number is too large") from None
 
     def __str__(self) -> str:
         """The promise in plain words."""
         who = "one party's whole data set" if self.neighbours == ONE_PARTY else "one party's whole data set and one auxiliary sample"
         assumed = f"\nTaken to be public: {', '.join(self.assumed_public)}." if self.assumed_public else ""
+        rehearsed = "A REHEARSAL with seeded noise, which protects nobody. A release would promise:\n"
         return (
+            f"{rehearsed if self.randomness == FROM_A_SEED else ''}"
             f"ε = {self.epsilon:g} differential privacy (δ = 0) for {who}, among {self.parties} parties.\n"
             f"Method {self.method} ({self.calibration} calibration, {self.loss} loss, λ = {self.lambda_:g}).\n"
             f"Replacing {who} moves the result by at most {self.sensitivity:.4g},\n"

@@ -16,12 +16,13 @@ ClassName: TypeAlias = str | int
 Indices: TypeAlias = NDArray[np.int64]
 
 UNKNOWN = -1
-ALLOWED_CLASSES = "at least two distinct names, either all strings (without NUL) or all integers of 64 bits"
+ALLOWED_CLASSES = "a list of at least two distinct names, either all strings (without NUL) or all integers of 64 bits"
 
 
 def checked_classes(classes: Iterable[Any]) -> tuple[ClassName, ...]:
     """Give the names as a tuple of Python values, or refuse them."""
-    if isinstance(classes, str | bytes):
+    # A set has no order that two parties could agree on.
+    if isinstance(classes, str | bytes | set | frozenset) or not isinstance(classes, Iterable):
         raise ParameterError("classes", got=classes, allowed=ALLOWED_CLASSES)
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
     if not (_all_texts(names) or _all_integers(names)) or len(names) < 2 or len(set(names)) < len(names):

@@ -10,7 +10,8 @@
     │   ├── EmptyPartyError                 a party without samples where samples are needed
     │   ├── TooFewPartiesError              fewer parties than the poll asks for
     │   ├── OtherAuxiliarySetError          a ballot cast on another auxiliary set
-    │   └── ParameterError                  ε, λ or another parameter outside its range
+    │   ├── ParameterError                  ε, λ or another parameter outside its range
+    │   └── WrongTypeError (also a TypeError) another kind of object than is needed
     ├── FormatError (also a ValueError)     a file or message that is not what it says it is
     ├── RehearsalError                      something seeded was about to be published
     ├── CloneError                          a cloned estimator was about to release
@@ -21,6 +22,10 @@ programs need not read the text.
 """
 
 from __future__ import annotations
+
+import math
+import operator
+from typing import Any
 
 __all__ = [
     "OstrakaError",
@@ -34,14 +39,39 @@ __all__ = [
     "TooFewPartiesError",
     "OtherAuxiliarySetError",
     "ParameterError",
+    "WrongTypeError",
     "FormatError",
     "RehearsalError",
     "CloneError",
     "PrecisionError",
     "NOTHING_HAPPENED",
+    "number",
+    "count",
 ]
 
 NOTHING_HAPPENED = "Nothing was drawn and nothing was spent."
+
+
+def number(name: str, given: Any, least: float, most: float, allowed: str | None = None) -> float:
+    """`given` as a double within its range, or a `ParameterError`."""
+    try:
+        value = float(given)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if isinstance(given, str | bytes | bool) or getattr(given, "ndim", 0) != 0 or not least <= value <= most:
+        raise ParameterError(name, got=given, allowed=allowed or f"a number from {least:g} to {most:g}")
+    return value
+
+
+def count(name: str, given: Any, least: int, most: int | None = None) -> int:
+    """`given` as a whole number within its range, or a `ParameterError`."""
+    try:
+        value = least - 1 if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        value = least - 1
+    if value < least or (most is not None and value > most):
+        raise ParameterError(name, got=given, allowed=f"a whole number, {least} or more" + (f", up to {most}" if most is not None else ""))
+    return value
 
 
 class OstrakaError(Exception):
@@ -62,7 +92,7 @@ class ShapeError(InputError):
 
     def __init__(self, what: str, *, got: object, allowed: str) -> None:
         self.what, self.got, self.allowed = what, got, allowed
-        super().__init__(f"{what} has shape {got}.", f"Allowed: {allowed}.")
+        super().__init__(f"{what}: the shape is {got}.", f"Allowed: {allowed}.")
 
 
 class NonFiniteError(InputError):
@@ -98,7 +128,7 @@ class UnknownClassError(InputError):
         self.given, self.classes = given, classes
         shown = ", ".join(repr(name) for name in classes[:10]) + (", ..." if len(classes) > 10 else "")
         super().__init__(
-            f"A classifier answered class {given!r}, which is not among the {len(classes)} classes {shown}.",
+            f"Class {given!r} is not among the {len(classes)} classes {shown}.",
             "List every class when the auxiliary set is made; the list is public and fixed.",
         )
 
@@ -121,7 +151,7 @@ class TooFewPartiesError(InputError):
         self.got, self.least = got, least
         super().__init__(
             f"{got} {'party has' if got == 1 else 'parties have'} contributed, but at least {least} are needed.",
-            "Wait for more parties; with one party alone the result would describe that party.",
+            "Add a ballot first." if least == 1 else "Wait for more parties; with one party alone the result would describe that party.",
         )
 
 
@@ -142,6 +172,14 @@ class ParameterError(InputError):
     def __init__(self, name: str, *, got: object, allowed: str) -> None:
         self.name, self.got, self.allowed = name, got, allowed
         super().__init__(f"{name} = {got!r} is not allowed.", f"Allowed: {allowed}.")
+
+
+class WrongTypeError(InputError, TypeError):
+    """Another kind of object than is needed."""
+
+    def __init__(self, what: str, given: object, needed: str) -> None:
+        self.what, self.given, self.needed = what, given, needed
+        super().__init__(f"{what} is of type {type(given).__name__}.", f"Give {needed}.")
 
 
 class FormatError(OstrakaError, ValueError):

@@ -119,7 +119,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if task.n_columns != X.shape[1]:
             raise ShapeError("The auxiliary samples", got=(prepared.n_samples, task.n_columns), allowed=f"{X.shape[1]} columns, as X has")
         grouped = Parties.group(task.features(X), labels, parties)
-        terms.check_parties(len(grouped))
+        terms.checked_parties(len(grouped))
         if self.method == "avg":
             return self._published(self._averaged(grouped, task, terms))
         return self._published(self._polled(self._tallied(grouped, prepared), terms))

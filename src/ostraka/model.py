@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.classes import ClassIndex, ClassName, Indices, checked_classes
-from ostraka.errors import InputError, NonFiniteError, ParameterError, ShapeError
+from ostraka.errors import InputError, NonFiniteError, ParameterError, ShapeError, count
 from ostraka.preprocessing import Preprocessing, Samples
 
 __all__ = ["Task", "LinearModel"]
@@ -32,11 +32,14 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", checked_classes(self.classes))
+        object.__setattr__(self, "n_features", count("n_features", self.n_features, 1))
         if not self.n_columns >= 1:
             raise ParameterError("n_features", got=self.n_features, allowed="room for at least one column of samples")
         given = self.preprocessing.n_features(self.n_columns)
         if given != self.n_features:
             raise ParameterError("n_features", got=self.n_features, allowed=f"{given}, as the preprocessing gives")
+        if self.feature_names is not None and len(self.feature_names) != self.n_columns:
+            raise ShapeError("feature_names", got=(len(self.feature_names),), allowed=f"({self.n_columns},), one name per column")
 
     @classmethod
     def of(cls, auxiliary: AuxiliarySet) -> Task:
@@ -61,15 +64,20 @@ class Task:
 
     def indices(self, labels: Any) -> Indices:
         """The class index of each label."""
-        return ClassIndex(self.classes).of(np.asarray(labels).ravel())
+        given = np.asarray(labels)
+        if given.ndim != 1 and given.shape[1:] != (1,):
+            raise ShapeError("The labels", got=given.shape, allowed="(n_samples,), one class for each sample")
+        return ClassIndex(self.classes).of(given.ravel())
 
     def features(self, samples: Samples) -> Any:
         """The features of samples, after checking that they are of this task."""
         names = getattr(samples, "columns", None)
         if names is not None and self.feature_names is not None and tuple(names) != self.feature_names:
             missing = [name for name in self.feature_names if name not in set(names)]
+            unexpected = [str(name) for name in names if name not in set(self.feature_names)]
+            wrong = f"missing: {missing[:5]}" if missing else f"unexpected: {unexpected[:5]}" if unexpected else "their order differs"
             raise InputError(
-                f"The columns of the samples are not those of the model; missing: {missing[:5] or 'none, but the order differs'}.",
+                f"The columns of the samples are not those of the model; {wrong}.",
                 f"Give the columns {list(self.feature_names[:5])}{'...' if len(self.feature_names) > 5 else ''} in this order.",
             )
         features = self.preprocessing(samples)
@@ -101,11 +109,14 @@ class LinearModel:
         z: NDArray[np.float64] = self.task.features(samples) @ self.weights
         return z
 
+    def choices(self, samples: Samples) -> Indices:
+        """The index of the class of each sample."""
+        z = self.scores(samples)
+        return np.asarray(z >= 0.0 if z.ndim == 1 else z.argmax(axis=1), dtype=np.int64)
+
     def predict(self, samples: Samples) -> NDArray[Any]:
         """The class of each sample."""
-        z = self.scores(samples)
-        index = (z >= 0.0).astype(np.intp) if z.ndim == 1 else z.argmax(axis=1)
-        chosen: NDArray[Any] = np.asarray(self.task.classes)[index]
+        chosen: NDArray[Any] = np.asarray(self.task.classes)[self.choices(samples)]
         return chosen
 
     def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
@@ -118,4 +129,8 @@ class LinearModel:
 
     def score(self, samples: Samples, labels: Any) -> float:
         """The share of samples whose class is right. On private samples this number is itself a disclosure."""
-        return float(np.mean(self.predict(samples) == np.asarray(labels)))
+        truth = self.task.indices(labels)
+        chosen = self.choices(samples)
+        if not (truth.shape == chosen.shape and truth.size):
+            raise ShapeError("The labels", got=truth.shape, allowed=f"{chosen.shape}, one for each of at least one sample")
+        return float(np.mean(chosen == truth))

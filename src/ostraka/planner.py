@@ -13,16 +13,61 @@ Guarantee (planner.proof.md): with probability at least 1−δ_p−δ_s the true
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 from scipy.stats import gamma
 
 from ostraka.certificate import Certificate
-from ostraka.errors import ParameterError
-from ostraka.losses import Loss
+from ostraka.errors import ParameterError, count, number
+from ostraka.losses import Loss, loss_for
+from ostraka.methods import avg, soft, vote
+from ostraka.methods.minimiser import PublicFacts
+from ostraka.methods.terms import N_PARTIES_BOUND, Terms
+from ostraka.model import Task
+from ostraka.sensitivity.bounds import minimiser_radius
 
-__all__ = ["RiskBound", "risk_bound", "noise_length", "noise_risk", "sampling_risk"]
+__all__ = [
+    "METHODS",
+    "RiskBound",
+    "Setting",
+    "needed_epsilon",
+    "needed_parties",
+    "noise_length",
+    "noise_risk",
+    "noise_to_signal",
+    "risk_bound",
+    "sampling_risk",
+]
+
+METHODS = ("soft", "vote", "avg")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A poll that does not exist yet: sizes and terms, nothing else."""
+
+    method: str
+    n_parties: int
+    n_samples: int
+    n_features: int
+    n_classes: int
+    terms: Terms
+
+    def certificate(self) -> Certificate:
+        """What a release would promise if nothing were known of the auxiliary samples but their number."""
+        task = Task(classes=tuple(range(self.n_classes)), n_features=self.n_features)
+        if self.method == "avg":
+            return avg.plan(task, self.n_parties, self.terms).certificate
+        facts = PublicFacts(task=task, n_samples=count("samples", self.n_samples, 1), row_terms=self.n_features)
+        if self.method not in METHODS:
+            raise ParameterError("method", got=self.method, allowed=" or ".join(map(repr, METHODS)))
+        return (soft.plan_from if self.method == "soft" else vote.plan_from)(facts, self.n_parties, self.terms).certificate
+
+    def noise_to_signal(self) -> float:
+        """Of that release."""
+        return noise_to_signal(self.certificate(), self.n_classes)
 
 
 @final
@@ -39,6 +84,37 @@ class RiskBound:
     def total(self) -> float:
         """The sum of the three."""
         return self.noise + self.sampling + self.regulariser
+
+
+def noise_to_signal(certificate: Certificate, n_classes: int) -> float:
+    """E‖η‖/ρ: the expected length of the noise over that of the longest model there can be.
+
+    Below 0.3 little is lost, above 1 little is left. Nothing in it comes from private data.
+    """
+    loss = loss_for(n_classes, "huber" if certificate.loss == "huber" else "logistic")
+    return certificate.noise_scale * certificate.dimension / minimiser_radius(loss, certificate.lambda_)
+
+
+def needed_epsilon(setting: Setting, target: float) -> float:
+    """The smallest ε at which the noise is `target` times the signal: the noise scale is S/ε."""
+    number("target", target, 1e-9, 1e9)
+    return setting.terms.epsilon * setting.noise_to_signal() / target
+
+
+def needed_parties(setting: Setting, target: float) -> int | None:
+    """The smallest number of parties for that, or None if no number is enough (as for `vote`)."""
+    number("target", target, 1e-9, 1e9)
+
+    def enough(n_parties: int) -> bool:
+        return replace(setting, n_parties=n_parties).noise_to_signal() <= target
+
+    low, high = setting.terms.least_parties, N_PARTIES_BOUND
+    if not enough(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low
 
 
 def risk_bound(

@@ -30,7 +30,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import FeatureNormError, InputError, NonFiniteError, ParameterError, ShapeError
+from ostraka.errors import FeatureNormError, InputError, NonFiniteError, ParameterError, ShapeError, number
 
 __all__ = ["Preprocessing", "inside_unit_ball", "is_sparse", "Samples", "Features"]
 
@@ -85,13 +85,10 @@ class Preprocessing:
     components: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        radius, constant = float(self.radius), float(self.constant)
-        if not 0.0 < radius < math.inf:
-            raise ParameterError("radius", got=radius, allowed="a finite number above 0")
-        if not 0.0 <= constant < 1.0:
-            raise ParameterError("constant", got=constant, allowed="0 (no intercept) or a number between 0 and 1, without 1")
-        object.__setattr__(self, "radius", radius)
-        object.__setattr__(self, "constant", constant)
+        object.__setattr__(self, "radius", number("radius", self.radius, 5e-324, sys.float_info.max, "a finite number above 0"))
+        object.__setattr__(self, "constant", number("constant", self.constant, 0.0, 1.0))
+        if not self.constant < 1.0:
+            raise ParameterError("constant", got=self.constant, allowed="0 (no intercept) or a number below 1, such as 0.5")
         for name, n_axes in (("center", 1), ("scale", 1), ("components", 2)):
             object.__setattr__(self, name, _public_array(name, getattr(self, name), n_axes))
         if self.scale is not None and not np.all(self.scale > 0.0):
@@ -121,7 +118,7 @@ class Preprocessing:
             raise ParameterError("quantile", got=quantile, allowed="above 0, up to 1")
         center, scale = _moments(rows, centred=components is not None) if standardise else (None, None)
         moved = cls(constant=constant, center=center, scale=scale, components=components)
-        mapped = moved._mapped(rows)
+        mapped = _without_overflow(moved._mapped(rows))
         peak = float(np.max(_finite_peaks(mapped, "mapped samples"), initial=0.0))
         if peak == 0.0:
             return moved
@@ -135,8 +132,8 @@ class Preprocessing:
         peaks = _finite_peaks(rows, "samples")
         if self._moves:
             self._check_columns(rows)
-            rows = self._mapped(rows)
-            peaks = _finite_peaks(rows, "samples, after centring and scaling,")
+            rows = _without_overflow(self._mapped(rows))
+            peaks = _finite_peaks(rows, "samples")
         with np.errstate(over="ignore"):
             far = peaks / self.radius > SQUARES_FIT
         # A row that far out is clipped anyway: only its direction counts, and dividing by its peak cannot overflow.
@@ -253,6 +250,15 @@ def _public_array(name: str, given: Any, n_axes: int) -> NDArray[np.float64] | N
     return array
 
 
+def _without_overflow(rows: Features) -> Features:
+    """Set rows that the map took beyond the doubles to 0: refusing would tell that there is one."""
+    if is_sparse(rows):
+        rows.data[~np.isfinite(rows.data)] = 0.0
+        return rows
+    bad = ~np.isfinite(rows).all(axis=1)
+    return np.where(bad[:, np.newaxis], 0.0, rows) if bad.any() else rows
+
+
 def _moments(rows: Features, *, centred: bool) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
     """Give column means (None where they would fill sparse rows) and deviations; constant columns keep their scale."""
     if rows.shape[0] == 0:
@@ -274,6 +280,8 @@ def _numbers(samples: Samples, what: str) -> Features:
         _check_shape(tuple(samples.shape), what)
         _check_kind(samples.dtype, what)
         return _canonical_csr(samples)
+    if isinstance(samples, np.ma.MaskedArray) and np.ma.is_masked(samples):
+        raise InputError(f"{what} are masked in places.", "Fill in or drop what is masked.")
     try:
         given = np.asarray(samples)
     except ValueError:

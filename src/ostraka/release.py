@@ -6,10 +6,9 @@ be executed. Files are parsed, then audited, then built; whatever is not exactly
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,9 @@ from typing import Any, NoReturn, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.certificate import Certificate
-from ostraka.errors import FormatError, InputError, RehearsalError
+from ostraka.certificate import FROM_THE_SYSTEM, Certificate
+from ostraka.errors import FormatError, InputError, ParameterError, RehearsalError
+from ostraka.files import write_atomically
 from ostraka.foreign import foreign_kind
 from ostraka.model import LinearModel, Task
 from ostraka.preprocessing import Preprocessing, Samples
@@ -48,6 +48,14 @@ class Rehearsed:
         """The class of each sample."""
         return self.model.predict(samples)
 
+    def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
+        """The model's probabilities, a column per class."""
+        return self.model.predict_proba(samples)
+
+    def score(self, samples: Samples, labels: Any) -> float:
+        """The share of samples whose class is right."""
+        return self.model.score(samples, labels)
+
     def save(self, path: str | os.PathLike[str]) -> NoReturn:  # noqa: ARG002
         """Refuse: the noise can be computed from the seed."""
         raise RehearsalError
@@ -61,6 +69,14 @@ class Release:
     model: LinearModel
     certificate: Certificate
 
+    def __post_init__(self) -> None:
+        if self.certificate.randomness != FROM_THE_SYSTEM:
+            raise RehearsalError
+        if not self.certificate.dimension <= self.model.weights.size:
+            raise ParameterError(
+                "dimension", got=self.certificate.dimension, allowed=f"up to {self.model.weights.size}, the number of weights"
+            )
+
     def predict(self, samples: Samples) -> NDArray[Any]:
         """The class of each sample."""
         return self.model.predict(samples)
@@ -69,13 +85,17 @@ class Release:
         """The model's probabilities, a column per class. After noise they are no longer calibrated."""
         return self.model.predict_proba(samples)
 
+    def score(self, samples: Samples, labels: Any) -> float:
+        """The share of samples whose class is right. On private samples this number is itself a disclosure."""
+        return self.model.score(samples, labels)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release; an interrupted write leaves whatever was there before."""
         from safetensors.numpy import save
 
         metadata = {"ostraka": FORMAT, "task": _task_json(self.model.task), "certificate": self.certificate.to_json()}
         arrays = {f"preprocessing.{name}": array for name, array in self.model.task.preprocessing.arrays().items()}
-        _write_atomically(Path(path), save({"weights": self.model.weights, **arrays}, metadata=metadata))
+        write_atomically(Path(path), save({"weights": self.model.weights, **arrays}, metadata=metadata))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:
@@ -85,7 +105,7 @@ class Release:
         certificate = Certificate.from_json(metadata["certificate"])
         task = _built("task", lambda: _task(metadata["task"], tensors))
         model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
-        return cls(model=model, certificate=certificate)
+        return _built("certificate", lambda: cls(model=model, certificate=certificate))
 
 
 def _task_json(task: Task) -> str:
@@ -97,23 +117,11 @@ def _task_json(task: Task) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
-        raise
-
-
 def _parse(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise FormatError("release", f"it has {size} bytes, more than {MAX_BYTES}")
@@ -144,6 +152,8 @@ def _built(what: str, build: Callable[[], T]) -> T:
         return build()
     except FormatError:
         raise
+    except RehearsalError:
+        raise FormatError("release", "its certificate says that the noise was seeded, so it is a rehearsal") from None
     except InputError as error:
         raise FormatError("release", f"in its {what}, {error.problem.removesuffix('.')}") from None
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.ballot import Ballot
-from ostraka.errors import InputError, OtherAuxiliarySetError, ParameterError, ShapeError, TooFewPartiesError
+from ostraka.errors import InputError, OtherAuxiliarySetError, ParameterError, ShapeError, TooFewPartiesError, WrongTypeError
 
 __all__ = ["Tally"]
 
@@ -41,6 +41,8 @@ class Tally:
     __slots__ = ("_auxiliary", "_counts", "_n_parties", "_sample_offsets")
 
     def __init__(self, auxiliary: AuxiliarySet) -> None:
+        if not isinstance(auxiliary, AuxiliarySet):
+            raise WrongTypeError("The auxiliary set", auxiliary, "an AuxiliarySet, for example AuxiliarySet.scaled(samples, classes)")
         self._auxiliary = auxiliary
         # One contiguous line of counts per class, so that adding runs along memory.
         self._counts: NDArray[np.int64] = np.zeros((auxiliary.n_classes, auxiliary.n_samples), dtype=np.int64)
@@ -79,6 +81,8 @@ class Tally:
 
     def add(self, ballot: Ballot) -> None:
         """Count one ballot; refuse one that was cast on another auxiliary set."""
+        if not isinstance(ballot, Ballot):
+            raise WrongTypeError("The ballot", ballot, "a Ballot; for bytes, Ballot.from_bytes(...)")
         if ballot.auxiliary_digest != self._auxiliary.digest:
             raise OtherAuxiliarySetError(ballot.auxiliary_digest, self._auxiliary.digest)
         if ballot.n_samples != self.n_samples:

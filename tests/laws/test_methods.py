@@ -19,7 +19,9 @@ from ostraka.methods.output_perturbation import Exact, Plan
 from ostraka.methods.terms import Terms
 from ostraka.model import Task
 from ostraka.noise import Entropy, Rehearsal
+from ostraka.preprocessing import Preprocessing
 from ostraka.release import Rehearsed, Release
+from ostraka.tally import Tally
 from tests.sensitivity.worlds import unit_rows
 
 M, N, D = 7, 40, 5
@@ -36,7 +38,7 @@ class Case:
 
     def auxiliary(self, seed: int = 0, private: bool = False) -> AuxiliarySet:
         features = unit_rows(np.random.default_rng(seed), N, D) * [1, 0.8, 0.6, 0.4, 0]
-        return AuxiliarySet(features, tuple(range(self.n_classes)), private=private)
+        return AuxiliarySet(features, tuple(range(self.n_classes)), preprocessing=Preprocessing(), private=private)
 
     def ensemble(self, seed: int = 1) -> Array:
         rng = np.random.default_rng(seed)
@@ -51,7 +53,7 @@ class Case:
         planned = self.plan(auxiliary, terms, len(ensemble))
         if self.method == "avg":
             return avg.statistic(ensemble, planned)
-        return {"soft": soft, "vote": vote}[self.method].statistic(tally_linear(ensemble, auxiliary), terms, planned)
+        return {"soft": soft, "vote": vote}[self.method].statistic(tally_linear(ensemble, auxiliary), planned)
 
     def release(self, ensemble: Array, terms: Terms, source: Entropy | Rehearsal | None = None) -> Release | Rehearsed:
         auxiliary = self.auxiliary()
@@ -183,14 +185,14 @@ def test_replacing_a_private_auxiliary_sample_too_stays_within_the_certificate(c
             features[rng.integers(N)] = unit_rows(rng, 1, D)[0]
             neighbour = case.ensemble()
             neighbour[rng.integers(M)] = rng.standard_normal(neighbour.shape[1:])
-            there = case.statistic(AuxiliarySet(features, auxiliary.classes, private=True), neighbour, terms)
+            there = case.statistic(AuxiliarySet(features, auxiliary.classes, preprocessing=Preprocessing(), private=True), neighbour, terms)
             assert moved(here, there, certificate) <= Fraction(certificate.sensitivity) ** 2
 
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"epsilon": 0.0}, "epsilon = 0.0 is not allowed.*positive finite.*Nothing was drawn"),
+        ({"epsilon": 0.0}, "epsilon = 0.0 is not allowed.*a number from 1e-12.*Nothing was drawn"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"epsilon": float("inf")}, "epsilon"),
         ({"epsilon": float("nan")}, "epsilon"),
@@ -204,3 +206,50 @@ def test_replacing_a_private_auxiliary_sample_too_stays_within_the_certificate(c
 def test_bad_terms_are_refused(change: dict[str, object], complaint: str) -> None:
     with pytest.raises(ParameterError, match=complaint):
         Terms(**{"epsilon": 1.0, **change})
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.method != "avg"], ids=str)
+def test_a_plan_serves_only_the_tally_it_was_made_for(case: Case) -> None:
+    """A plan for more parties, another method or another set promises less noise than this tally needs."""
+    auxiliary, terms = case.auxiliary(), case.terms()
+    tally = tally_linear(case.ensemble(), auxiliary)
+    own, other = (soft, vote) if case.method == "soft" else (vote, soft)
+    for plan, what in [
+        (own.plan(auxiliary, 10**6, terms), "another number of parties"),
+        (other.plan(auxiliary, M, terms), "another method"),
+        (own.plan(case.auxiliary(seed=9), M, terms), "another auxiliary set"),
+        (own.plan(case.auxiliary(private=True), M, terms), "another auxiliary set"),
+    ]:
+        with pytest.raises(ParameterError, match=what):
+            own.statistic(tally, plan)
+
+
+@every_case
+def test_counts_of_any_integer_type_give_the_same_result(case: Case) -> None:
+    """numpy integers would wrap around where Python's do not."""
+    plans = [case.plan(case.auxiliary(), case.terms(), n) for n in (M, np.int64(M), np.uint8(M))]
+    assert all(type(plan.certificate.parties) is int and plan.certificate == plans[0].certificate for plan in plans)
+    with pytest.raises(ParameterError, match="whole number"):
+        case.plan(case.auxiliary(), case.terms(), float(M))
+
+
+@every_case
+def test_nobodys_floating_point_traps_show_the_votes(case: Case) -> None:
+    ensemble = case.ensemble() * 1e300
+    with np.errstate(all="raise"):
+        planned = case.plan(case.auxiliary(), case.terms(lambda_=1e-8))
+        if case.method == "avg":
+            avg.statistic(ensemble, planned)
+        else:
+            tally = Tally(case.auxiliary())
+            tally.add_counts(np.eye(case.n_classes, dtype=int)[np.arange(N) % case.n_classes] * M, M)
+            {"soft": soft, "vote": vote}[case.method].statistic(tally, planned)
+
+
+def test_terms_are_doubles_whatever_is_given() -> None:
+    terms = Terms(epsilon=np.float32(0.1), lambda_=np.float32(0.1))
+    assert type(terms.epsilon) is float
+    assert type(terms.lambda_) is float
+    for given in ("1", None, [1.0], 10**400):
+        with pytest.raises(ParameterError, match="epsilon"):
+            Terms(epsilon=given)

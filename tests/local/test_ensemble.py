@@ -113,7 +113,7 @@ class TestRefusals:
     def test_shapes_that_do_not_fit(self, shape):
         with pytest.raises(
             ShapeError,
-            match=r"weights has shape .* Allowed: \(parties, 5\) or \(parties, 5, 2\) with at least one party",
+            match=r"weights: the shape is .* Allowed: \(parties, 5\) or \(parties, 5, 2\) with at least one party",
         ):
             tally_linear(np.ones(shape), auxiliary_of(2))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ostraka.errors import EmptyPartyError, NonFiniteError, ParameterError, ShapeError
+from ostraka.errors import EmptyPartyError, ParameterError, ShapeError
 from ostraka.local.linear import train
 from ostraka.losses import Array, Logistic
 from ostraka.methods import avg
@@ -53,15 +53,25 @@ def test_a_smaller_public_radius_means_less_noise() -> None:
     assert avg.plan(TASK, 10, TERMS, radius=1e9).certificate == default.certificate
 
 
+@pytest.mark.parametrize("radius", [1e-12, 1.0, 1e12])
+def test_whatever_a_party_sends_it_stays_in_the_ball(radius: float) -> None:
+    """Numbers that are none count as zero: a refusal would tell on the party."""
+    planned = avg.plan(TASK, 2, TERMS, radius=radius)
+    grid, limit = planned.certificate.grid, planned.certificate.radius
+    assert limit is not None
+    for value in (np.nan, np.inf, 1e308, 1e-320, -1e153, 0.0):
+        units = avg.contribution(np.array([value, 1.0, value]), planned, 0)
+        assert np.linalg.norm(np.array(units, dtype=float)) * grid <= limit * (1 + 1e-12) + 2 * grid
+
+
 def test_bad_input() -> None:
-    with pytest.raises(NonFiniteError, match="The parameters of party 1 holds NaN"):
-        avg.release([np.ones(3), np.full(3, np.nan)], TASK, 2, TERMS, source=Rehearsal(0))
     with pytest.raises(ShapeError, match="The parameters of party 0"):
         avg.release([np.ones(4), np.ones(3)], TASK, 2, TERMS, source=Rehearsal(0))
     with pytest.raises(ParameterError, match=r"n_parties = 3.*2, as many as sent"):
         avg.release([np.ones(3), np.ones(3)], TASK, 3, TERMS, source=Rehearsal(0))
-    with pytest.raises(ParameterError, match="radius"):
-        avg.plan(TASK, 2, TERMS, radius=-1.0)
+    for radius in (-1.0, 0.0, 1e-200, float("nan"), "1"):
+        with pytest.raises(ParameterError, match="radius"):
+            avg.plan(TASK, 2, TERMS, radius=radius)
     with pytest.raises(ParameterError, match='None for calibration "paper"'):
         avg.plan(TASK, 2, Terms(epsilon=1.0, calibration="paper"), radius=1.0)
     with pytest.raises(EmptyPartyError, match="Party 'ward-3' has no samples"):

@@ -12,6 +12,7 @@ from ostraka.certificate import Certificate
 from ostraka.methods import avg, soft, vote
 from ostraka.methods.terms import Terms
 from ostraka.model import Task
+from ostraka.preprocessing import Preprocessing
 from tests.sensitivity.worlds import unit_rows
 
 M, N, D, LAMBDA, EPSILON = 1000, 200, 6, 1e-4, 0.3
@@ -50,7 +51,7 @@ def test_the_density_falls_at_the_papers_rate(method: str, n_classes: int, rate:
 
 
 def test_a_private_auxiliary_set_costs_soft_the_papers_factor() -> None:
-    auxiliary = AuxiliarySet(unit_rows(np.random.default_rng(0), N, D), (0, 1), private=True)
+    auxiliary = AuxiliarySet(unit_rows(np.random.default_rng(0), N, D), (0, 1), preprocessing=Preprocessing(), private=True)
     terms = Terms(epsilon=EPSILON, lambda_=LAMBDA, calibration="paper")
     s = 2 / (LAMBDA * M) * (N + M - 1) / N
     assert s <= soft.plan(auxiliary, M, terms).certificate.sensitivity_parts.bound <= s * (1 + 1e-11)

@@ -29,4 +29,9 @@ def test_the_projection_keeps_the_direction_and_what_is_inside(w: np.ndarray, ra
 
 
 def test_infinite_norms_end_in_the_ball() -> None:
-    assert np.linalg.norm(onto_ball(np.full(3, 1e300), 2.0)) <= 2.0
+    assert np.linalg.norm(onto_ball(np.full(3, 1e300), 2.0)) <= 2.0 * (1 + 1e-15)
+
+
+def test_tiny_radii_are_radii() -> None:
+    for radius in (1e-100, 1e-160, 1e-200):
+        assert np.abs(onto_ball(np.full(3, radius), radius)).max() <= radius * 0.58

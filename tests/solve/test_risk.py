@@ -270,7 +270,7 @@ def test_lambda_out_of_range_is_refused(lambda_: float) -> None:
 
 
 def test_labels_of_another_length_are_refused() -> None:
-    with pytest.raises(ShapeError, match=r"labels has shape \(3,\).*2 rows, as the features have"):
+    with pytest.raises(ShapeError, match=r"labels: the shape is \(3,\).*2 rows, as the features have"):
         Risk(np.ones((2, 1)), np.ones(3), Logistic(), 1.0)
 
 

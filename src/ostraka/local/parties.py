@@ -1,12 +1,14 @@
 """Train one classifier per party, on that party's rows alone, and count their votes.
 
 Parties are spread over the cores in batches; each batch comes back as counts, so memory does not grow with the number of parties, and the
-sum is the same for any number of workers.
+sum is the same for any number of workers. Which template a party takes, and the seed of a random one, follow from its name alone: one
+party's data moves one ballot.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
@@ -43,23 +45,25 @@ class Parties:
     features: Any
     labels: Indices
     starts: NDArray[np.intp]
+    names: NDArray[Any]
 
     @classmethod
     def group(cls, features: Any, labels: Indices, parties: Any) -> Parties:
         """Sort rows by party; without `parties` every row is a party of its own."""
         n = features.shape[0]
         if parties is None:
-            return cls(features, labels, np.arange(n + 1))
+            return cls(features, labels, np.arange(n + 1), np.arange(n))
         names = np.asarray(parties)
         if names.shape != (n,):
             raise ShapeError("parties", got=names.shape, allowed=f"({n},), one name for each sample")
         if names.dtype.kind == "f" and np.isnan(names).any():
             raise EmptyPartyError("NaN")
         try:
-            sizes, order = _counted(names)
+            distinct, inverse, sizes = np.unique(names, return_inverse=True, return_counts=True)
         except TypeError:
             raise InputError("The names of the parties cannot be sorted.", "Use texts or numbers, not both.") from None
-        return cls(features[order], labels[order], np.concatenate([[0], np.cumsum(sizes)]))
+        order = np.argsort(inverse, kind="stable")
+        return cls(features[order], labels[order], np.concatenate([[0], np.cumsum(sizes)]), distinct)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -67,17 +71,22 @@ class Parties:
     def part(self, first: int, stop: int) -> Parties:
         """The parties first:stop."""
         start, end = self.starts[first], self.starts[stop]
-        return Parties(self.features[start:end], self.labels[start:end], self.starts[first : stop + 1] - start)
+        return Parties(self.features[start:end], self.labels[start:end], self.starts[first : stop + 1] - start, self.names[first:stop])
 
-    def __iter__(self) -> Iterator[tuple[Any, Indices]]:
-        for start, end in zip(self.starts[:-1], self.starts[1:]):
-            yield self.features[start:end], self.labels[start:end]
+    def __iter__(self) -> Iterator[tuple[Any, Indices, int]]:
+        """Rows, labels and a number that depends on the party's name alone."""
+        for start, end, name in zip(self.starts[:-1], self.starts[1:], self.names.tolist()):
+            yield (
+                self.features[start:end],
+                self.labels[start:end],
+                int.from_bytes(hashlib.sha256(repr(name).encode()).digest()[:4], "little"),
+            )
 
 
 def tally_parties(
     parties: Parties, templates: Sequence[Template], auxiliary: AuxiliarySet, *, n_jobs: int | None = -1, watch: Watch | None = None
 ) -> Tally:
-    """Train the templates in turn, one per party, and add up their votes on the auxiliary features."""
+    """Train one of the templates per party, and add up their votes on the auxiliary features."""
     tally = Tally(auxiliary)
     task = (auxiliary.features, auxiliary.n_classes, templates)
     for counts, n_ballots in _in_batches(_vote_batch, parties, task, n_jobs, watch):
@@ -103,58 +112,55 @@ def linear_parameters(
         yield from weights
 
 
-def _counted(names: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    _, inverse, sizes = np.unique(names, return_inverse=True, return_counts=True)
-    return sizes, np.argsort(inverse, kind="stable")
-
-
 def _in_batches(work: Callable[..., Any], parties: Parties, task: Any, n_jobs: int | None, watch: Watch | None) -> Iterable[Any]:
     from joblib import Parallel, delayed, effective_n_jobs
 
     workers = effective_n_jobs(n_jobs) if len(parties) >= PARALLEL_FROM else 1
     size = max(1, -(-len(parties) // (workers * BATCHES_PER_WORKER)))
     cuts = range(0, len(parties), size)
-    calls = (delayed(work)(parties.part(first, min(first + size, len(parties))), first, task) for first in cuts)
+    calls = (delayed(work)(parties.part(first, min(first + size, len(parties))), task) for first in cuts)
     done = Parallel(n_jobs=workers, return_as="generator_unordered" if workers > 1 else "generator")(calls)
     return watch(done, len(cuts)) if watch else done
 
 
-def _vote_batch(parties: Parties, first: int, task: tuple[Any, int, Sequence[Template]]) -> tuple[NDArray[np.int64], int]:
+def _vote_batch(parties: Parties, task: tuple[Any, int, Sequence[Template]]) -> tuple[NDArray[np.int64], int]:
     from threadpoolctl import threadpool_limits
 
     features, n_classes, templates = task
     counts = np.zeros((n_classes, features.shape[0]), dtype=np.int64)
     columns = np.arange(features.shape[0])
     with threadpool_limits(limits=1, user_api="blas"):  # tiny problems: threads cost more than they bring
-        for number, (rows, labels) in enumerate(parties, start=first):
-            votes = local_votes(templates[number % len(templates)], rows, labels, features)
+        for rows, labels, number in parties:
+            votes = local_votes(templates[number % len(templates)], rows, labels, features, number)
             counts[votes, columns] += 1
     return counts.T, len(parties)
 
 
-def local_votes(template: Template, rows: Any, labels: Indices, features: Any) -> Indices:
+def local_votes(template: Template, rows: Any, labels: Indices, features: Any, seed: int) -> Indices:
     """One party: train on its rows, vote on the auxiliary features. A party that saw one class votes for it."""
     present, own = np.unique(labels, return_inverse=True)  # some classifiers insist on 0, 1, 2, ...
     if present.size == 1:
         return np.full(features.shape[0], present[0])
-    classifier = _trained(template, rows, own)
+    classifier = _trained(template, rows, own, seed)
     index = ClassIndex(tuple(range(present.size)))
     votes = cast_votes(classifier, index, lambda start, stop: features[start:stop], features.shape[0])
     return present[votes]
 
 
-def _trained(template: Template, rows: Any, labels: Indices) -> Any:
+def _trained(template: Template, rows: Any, labels: Indices, seed: int) -> Any:
     if not hasattr(template, "fit"):
         return template(rows, labels)
     from sklearn.base import clone
 
     own = clone(template) if hasattr(template, "get_params") else copy.deepcopy(template)
+    if hasattr(own, "get_params") and own.get_params().get("random_state", 0) is None:
+        own.set_params(random_state=seed)  # a stream shared by all would carry one party's data into the next one's ballot
     fitted = own.fit(rows, labels)
     return own if fitted is None else fitted
 
 
-def _train_batch(parties: Parties, first: int, task: tuple[int, float, str]) -> Array:  # noqa: ARG001
+def _train_batch(parties: Parties, task: tuple[int, float, str]) -> Array:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1, user_api="blas"):
-        return np.stack([train_features(rows, labels, *task) for rows, labels in parties])
+        return np.stack([train_features(rows, labels, *task) for rows, labels, _ in parties])

@@ -8,17 +8,16 @@ Source: Pathak, Rane, Raj, NIPS 2010, as used by Hamm, Cao, Belkin, ICML 2016, s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from ostraka.certificate import ONE_PARTY, Certificate, SensitivityParts
-from ostraka.errors import NonFiniteError, ParameterError, ShapeError
+from ostraka.errors import ParameterError, ShapeError, WrongTypeError, number
 from ostraka.losses import Array, Loss
 from ostraka.methods.output_perturbation import Exact, Plan, calibrate, on_grid
 from ostraka.methods.terms import Terms
-from ostraka.model import Task
+from ostraka.model import LinearModel, Task
 from ostraka.noise import Entropy, Rehearsal
 from ostraka.release import Rehearsed, Release
 from ostraka.sensitivity.ball import ball_rounding, onto_ball
@@ -27,10 +26,14 @@ from ostraka.sensitivity.coordinates import Coordinates
 
 __all__ = ["plan", "statistic", "contribution", "release"]
 
+RADII = (1e-12, 1e12)
+
 
 def plan(task: Task, n_parties: int, terms: Terms, radius: float | None = None) -> Plan:
     """What a release by this many parties will promise: known before anyone sends parameters."""
-    terms.check_parties(n_parties)
+    if not isinstance(task, Task):
+        raise WrongTypeError("The task", task, "a Task; of an auxiliary set, Task.of(auxiliary)")
+    n_parties = terms.checked_parties(n_parties)
     loss = terms.loss_for(len(task.classes))
     ball = _radius(loss, terms, radius)
     tight = terms.calibration == "tight"
@@ -60,10 +63,10 @@ def plan(task: Task, n_parties: int, terms: Terms, radius: float | None = None) 
         solver_tolerance=None,
         assumed_public=terms.assumed_public,
     )
-    return Plan(certificate=certificate, coordinates=coordinates, task=task)
+    return Plan(certificate=certificate, coordinates=coordinates, task=task, terms=terms)
 
 
-def statistic(parameters: Iterable[Array], planned: Plan) -> Exact:
+def statistic(parameters: Iterable[Array | LinearModel], planned: Plan) -> Exact:
     """The private vector: the mean of the contributions, summed in whole numbers, on the grid."""
     n_parties = planned.certificate.parties
     total = np.zeros(planned.certificate.dimension, dtype=object)
@@ -77,7 +80,7 @@ def statistic(parameters: Iterable[Array], planned: Plan) -> Exact:
 
 
 def release(
-    parameters: Iterable[Array],
+    parameters: Iterable[Array | LinearModel],
     task: Task,
     n_parties: int,
     terms: Terms,
@@ -85,21 +88,29 @@ def release(
     radius: float | None = None,
     source: Entropy | Rehearsal | None = None,
 ) -> Release | Rehearsed:
-    """The mean of the parameter vectors of `n_parties` parties, which may come from a stream."""
+    """The mean of the parameters of `n_parties` parties, which may come from a stream.
+
+    Parameters are `LinearModel`s, or arrays of shape (d,) for two classes and (d, K) for more (scikit-learn's `coef_` transposed), over the
+    features of the task: `local.linear.train(samples, labels, task)` makes them.
+    """
     planned = plan(task, n_parties, terms, radius)
     return planned.publish(statistic(parameters, planned), source or Entropy())
 
 
-def contribution(weights: Array, planned: Plan, party: object) -> Exact:
+def contribution(weights: Array | LinearModel, planned: Plan, party: object) -> Exact:
     """One party's vector: projected onto the ball, put on the grid."""
-    weights = np.asarray(weights, dtype=np.float64)
+    try:
+        weights = np.asarray(weights.weights if isinstance(weights, LinearModel) else weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WrongTypeError(f"What party {party!r} sent", weights, "a LinearModel or an array of parameters") from None
     if weights.shape != planned.task.weight_shape:
         raise ShapeError(f"The parameters of party {party!r}", got=weights.shape, allowed=str(planned.task.weight_shape))
-    if not np.isfinite(weights).all():
-        raise NonFiniteError(f"The parameters of party {party!r}", row=0)
     radius = planned.certificate.radius
     assert radius is not None
-    return on_grid(planned.coordinates.of(onto_ball(weights, radius)), planned.certificate.grid)
+    with np.errstate(all="ignore"):
+        # Numbers that are none count as zero: refusing them here would tell that somebody sent some.
+        weights = weights if np.isfinite(weights).all() else np.zeros_like(weights)
+        return on_grid(planned.coordinates.of(onto_ball(weights, radius)), planned.certificate.grid)
 
 
 def _radius(loss: Loss, terms: Terms, chosen: float | None) -> float:
@@ -111,9 +122,7 @@ def _radius(loss: Loss, terms: Terms, chosen: float | None) -> float:
     largest = minimiser_radius(loss, terms.lambda_)
     if chosen is None:
         return largest
-    if not 0.0 < chosen < math.inf:
-        raise ParameterError("radius", got=chosen, allowed=f"a positive number; {largest:.6g} is enough for every minimiser")
-    return min(float(chosen), largest)
+    return min(number("radius", chosen, *RADII), largest)
 
 
 def _ball_parts(ball: float, coordinates: Coordinates, n_parties: int, rule: str) -> SensitivityParts:

@@ -9,8 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
+import numpy as np
+
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.certificate import ONE_PARTY, ONE_PARTY_AND_SAMPLE, Certificate, SensitivityParts
+from ostraka.errors import ParameterError, WrongTypeError
 from ostraka.losses import Array, Loss
 from ostraka.methods.output_perturbation import Exact, Plan, calibrate, on_grid
 from ostraka.methods.terms import Terms
@@ -21,8 +24,9 @@ from ostraka.sensitivity.bounds import minimiser_radius, paper_label_gap
 from ostraka.sensitivity.coordinates import Coordinates
 from ostraka.sensitivity.geometry import gradient_factor, span_basis
 from ostraka.solve import Risk, RiskShape, default_tolerance, minimise
+from ostraka.tally import Tally
 
-__all__ = ["PublicFacts", "Stability", "make_plan", "grid_minimiser"]
+__all__ = ["PublicFacts", "Stability", "make_plan", "check_belongs", "check_types", "grid_minimiser"]
 
 
 @final
@@ -70,7 +74,7 @@ class Stability:
 
 def make_plan(facts: PublicFacts, n_parties: int, terms: Terms, stability: Stability) -> Plan:
     """Everything that is known before the votes are."""
-    terms.check_parties(n_parties)
+    n_parties = terms.checked_parties(n_parties)
     loss = terms.loss_for(facts.n_classes)
     d, tight = facts.task.n_features, terms.calibration == "tight"
     shape = RiskShape(n_samples=facts.n_samples, n_features=d, row_terms=facts.row_terms, loss=loss, lambda_=terms.lambda_)
@@ -101,12 +105,41 @@ def make_plan(facts: PublicFacts, n_parties: int, terms: Terms, stability: Stabi
         solver_tolerance=tolerance,
         assumed_public=terms.assumed_public,
     )
-    return Plan(certificate=certificate, coordinates=coordinates, task=facts.task)
+    return Plan(certificate=certificate, coordinates=coordinates, task=facts.task, terms=terms)
 
 
-def grid_minimiser(auxiliary: AuxiliarySet, labels: Array, terms: Terms, plan: Plan) -> Exact:
+def check_types(tally: Tally, terms: Terms) -> None:
+    """Refuse anything but a tally and terms, in words."""
+    if not isinstance(tally, Tally):
+        raise WrongTypeError("The tally", tally, "a Tally to which the parties' ballots were added")
+    if not isinstance(terms, Terms):
+        raise WrongTypeError("The terms", terms, "Terms(epsilon=...)")
+
+
+def check_belongs(tally: Tally, plan: Plan, method: str) -> None:
+    """Refuse a tally for which the plan was not made; compares public things only."""
+    promised, auxiliary = plan.certificate, tally.auxiliary
+    pairs = {
+        "method": (promised.method, method),
+        "number of parties": (promised.parties, tally.n_parties),
+        "number of auxiliary samples": (promised.auxiliary_samples, auxiliary.n_samples),
+        "auxiliary set": (promised.auxiliary_digest, auxiliary.public_digest),
+        "kind of neighbours": (promised.neighbours, ONE_PARTY_AND_SAMPLE if auxiliary.private else ONE_PARTY),
+        "task": (plan.task, Task.of(auxiliary)),
+    }
+    for what, (planned, given) in pairs.items():
+        if planned != given:
+            raise ParameterError("plan", got=f"another {what}: {planned!r}", allowed=f"a plan made for this tally: {given!r}")
+
+
+def grid_minimiser(auxiliary: AuxiliarySet, labels: Array, plan: Plan) -> Exact:
     """Minimise, project onto the ball, put on the grid: the private vector, ready for its noise."""
-    promised = plan.certificate
+    with np.errstate(all="ignore"):  # nothing about the votes may show, not even as an underflow that someone asked to be told of
+        return _grid_minimiser(auxiliary, labels, plan)
+
+
+def _grid_minimiser(auxiliary: AuxiliarySet, labels: Array, plan: Plan) -> Exact:
+    promised, terms = plan.certificate, plan.terms
     tolerance = promised.solver_tolerance
     assert tolerance is not None
     risk = Risk(auxiliary.features, labels, terms.loss_for(auxiliary.n_classes), terms.lambda_)

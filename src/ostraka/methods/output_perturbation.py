@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
 import numpy as np
 
-from ostraka.certificate import Certificate, SensitivityParts
+from ostraka.certificate import FROM_A_SEED, Certificate, SensitivityParts
 from ostraka.losses import Array
+from ostraka.methods.terms import Terms
 from ostraka.model import LinearModel, Task
 from ostraka.noise import Entropy, L2Noise, Rehearsal
 from ostraka.release import Rehearsed, Release
@@ -45,6 +46,7 @@ class Plan:
     certificate: Certificate
     coordinates: Coordinates
     task: Task
+    terms: Terms
 
     @property
     def noise(self) -> L2Noise:
@@ -58,7 +60,7 @@ class Plan:
         noisy = np.array([float((q + z) * Fraction(self.certificate.grid)) for q, z in zip(vector, noise, strict=True)])
         model = LinearModel(task=self.task, weights=self.coordinates.weights(noisy))
         if isinstance(source, Rehearsal):
-            return Rehearsed(model=model, certificate=self.certificate)
+            return Rehearsed(model=model, certificate=replace(self.certificate, randomness=FROM_A_SEED))
         return Release(model=model, certificate=self.certificate)
 
 

@@ -6,7 +6,7 @@ Source: Hamm, Cao, Belkin, ICML 2016, section 4.2 and Theorem 3.
 from __future__ import annotations
 
 from ostraka.auxiliary import AuxiliarySet
-from ostraka.methods.minimiser import PublicFacts, Stability, grid_minimiser, make_plan
+from ostraka.methods.minimiser import PublicFacts, Stability, check_belongs, check_types, grid_minimiser, make_plan
 from ostraka.methods.output_perturbation import Exact, Plan
 from ostraka.methods.terms import Terms
 from ostraka.noise import Entropy, Rehearsal
@@ -24,7 +24,7 @@ def plan(auxiliary: AuxiliarySet, n_parties: int, terms: Terms) -> Plan:
 
 def plan_from(facts: PublicFacts, n_parties: int, terms: Terms) -> Plan:
     """The same from public facts alone, before there is an auxiliary set."""
-    loss = terms.loss_for(facts.n_classes)
+    loss, n_parties = terms.loss_for(facts.n_classes), terms.checked_parties(n_parties)
     n, lambda_ = facts.n_samples, terms.lambda_
     stability = Stability(
         name="soft",
@@ -34,14 +34,16 @@ def plan_from(facts: PublicFacts, n_parties: int, terms: Terms) -> Plan:
     return make_plan(facts, n_parties, terms, stability)
 
 
-def statistic(tally: Tally, terms: Terms, planned: Plan) -> Exact:
+def statistic(tally: Tally, planned: Plan) -> Exact:
     """The private vector: the minimiser for the shares of votes, on the grid."""
+    check_belongs(tally, planned, "soft")
     shares = tally.shares()
     labels = shares[:, 1] if tally.auxiliary.n_classes == 2 else shares
-    return grid_minimiser(tally.auxiliary, labels, terms, planned)
+    return grid_minimiser(tally.auxiliary, labels, planned)
 
 
 def release(tally: Tally, terms: Terms, source: Entropy | Rehearsal | None = None) -> Release | Rehearsed:
     """One classifier from everybody's votes. A seeded `source` makes a rehearsal of it."""
+    check_types(tally, terms)
     planned = plan(tally.auxiliary, tally.n_parties, terms)
-    return planned.publish(statistic(tally, terms, planned), source or Entropy())
+    return planned.publish(statistic(tally, planned), source or Entropy())

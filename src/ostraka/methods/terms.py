@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, final, get_args
 
-from ostraka.errors import ParameterError, TooFewPartiesError
+from ostraka.errors import ParameterError, TooFewPartiesError, count, number
 from ostraka.losses import Loss, loss_for
 
 __all__ = ["Terms", "Calibration"]
 
 Calibration = Literal["paper", "tight"]
+
+# Far beyond what anybody needs, and far within what doubles can hold: every bound is computed without overflow or underflow.
+EPSILONS = (1e-12, 1e18)
+LAMBDAS = (1e-12, 1e12)
+N_PARTIES_BOUND = 2**40
 
 
 @final
@@ -38,21 +42,20 @@ class Terms:
     assumed_public: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.epsilon < math.inf:
-            raise ParameterError("epsilon", got=self.epsilon, allowed="a positive finite number, such as 1.0")
-        if not 0.0 < self.lambda_ < math.inf:
-            raise ParameterError("lambda", got=self.lambda_, allowed="a positive finite number, such as 1e-4")
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, *EPSILONS))
+        object.__setattr__(self, "lambda_", number("lambda", self.lambda_, *LAMBDAS))
+        object.__setattr__(self, "least_parties", count("least_parties", self.least_parties, 2))
         if self.calibration not in get_args(Calibration):
             raise ParameterError("calibration", got=self.calibration, allowed='"paper" or "tight"')
-        if not self.least_parties >= 2:
-            raise ParameterError("least_parties", got=self.least_parties, allowed="2 or more")
         loss_for(2, self.loss)
 
     def loss_for(self, n_classes: int) -> Loss:
         """The loss for this many classes."""
         return loss_for(n_classes, self.loss)
 
-    def check_parties(self, n_parties: int) -> None:
-        """Refuse too few parties."""
-        if not n_parties >= self.least_parties:
-            raise TooFewPartiesError(n_parties, self.least_parties)
+    def checked_parties(self, n_parties: int) -> int:
+        """The number of parties as a Python integer; too few are refused."""
+        given = count("n_parties", n_parties, 0, N_PARTIES_BOUND)
+        if given < self.least_parties:
+            raise TooFewPartiesError(given, self.least_parties)
+        return given

@@ -76,7 +76,7 @@ class L2Noise:
         if isinstance(source, Rehearsal):
             return np.array(self._rehearse_units(source), dtype=object)
         # Anything else with a method `bits` would take the exact path without the operating system's bits.
-        if not isinstance(source, Entropy):
+        if type(source) is not Entropy:
             raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
         return np.array(draw_units(self, source), dtype=object)
 

@@ -12,9 +12,12 @@ __all__ = ["onto_ball", "ball_rounding"]
 
 def onto_ball(w: Array, radius: float) -> Array:
     """The point of the ball nearest to w, up to `ball_rounding` times the radius."""
-    with np.errstate(over="ignore"):  # beyond doubles the norm is infinite, and the result 0: in the ball
-        norm = float(np.linalg.norm(w))
-    return w if norm <= radius else w * (radius / norm)
+    peak = float(np.abs(w).max(initial=0.0))
+    if not peak > 0.0:
+        return w
+    unit = w / peak  # squares of the entries of w itself might overflow or vanish
+    norm = float(np.linalg.norm(unit))
+    return w if peak * norm <= radius else unit * (radius / norm)
 
 
 def ball_rounding(size: int) -> float:

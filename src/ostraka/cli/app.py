@@ -1,0 +1,91 @@
+"""The `ostraka` command: its subcommands, and what happens to their errors."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+__all__ = ["main"]
+
+MISSING = "The command line needs a few more packages. Install them with: pip install 'ostraka[cli]'"
+
+
+def main() -> NoReturn:
+    """Run the command line; every error that we foresee is one message and one exit code."""
+    try:
+        import typer
+        from rich.console import Console
+    except ImportError:
+        sys.stderr.write(MISSING + "\n")
+        sys.exit(33)
+    from ostraka.cli.exits import INTERRUPTED, code_of
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        build()(standalone_mode=False)
+    except typer.Exit as done:
+        sys.exit(done.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        console.print("Interrupted. No file was left half-written.")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        show = getattr(error, "show", None)  # wrong usage, which typer explains itself
+        if show is not None:
+            show()
+            sys.exit(getattr(error, "exit_code", 2))
+        code = code_of(error)
+        if code is None:
+            raise
+        console.print("[bold red]Error:[/] ", end="")
+        console.print(explained(error), markup=False)
+        sys.exit(code)
+    sys.exit(0)
+
+
+def explained(error: Exception) -> str:
+    """The error's own words; for files, which file and what to do."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"There is no file {str(error.filename)!r}. Check the path. Nothing was read and nothing was written."
+    if isinstance(error, OSError) and error.filename:
+        return f"{str(error.filename)!r} cannot be used: {error.strerror}. Nothing was written."
+    if isinstance(error, ImportError):
+        return f"{error}. {MISSING}"
+    return str(error)
+
+
+def build() -> Any:
+    """The application, with its commands in the order in which people need them."""
+    import typer
+
+    from ostraka.cli import demo, export, inspect, learn, plan, predict
+
+    app = typer.Typer(
+        name="ostraka",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="One differentially private classifier from the data of many parties, without anyone showing their data.\n\n"
+        "Try [bold]ostraka demo[/] first; then [bold]ostraka plan[/] tells what to expect, and [bold]ostraka learn[/] makes a model.",
+        epilog="Exit codes, formats and examples: the how-to pages of the documentation.",
+    )
+
+    @app.callback()
+    def options(
+        version: bool = typer.Option(False, "--version", help="Show the version and leave.", is_eager=True, callback=_version),
+    ) -> None:
+        pass
+
+    for command in (demo.demo, plan.plan, learn.learn, predict.predict, inspect.inspect, export.export):
+        app.command(epilog=getattr(sys.modules[command.__module__], "EXAMPLES", None))(command)
+    return typer.main.get_command(app)
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        import typer
+
+        from ostraka import __version__
+
+        typer.echo(f"ostraka {__version__}")
+        raise typer.Exit

@@ -1,0 +1,63 @@
+"""`ostraka inspect`: what a release promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ostraka.certificate import Certificate
+    from ostraka.model import Task
+
+EXAMPLES = "Examples: [bold]ostraka inspect model.ostraka[/]   [bold]ostraka inspect model.ostraka --json | jq .epsilon[/]"
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(help="A release, as `ostraka learn` writes.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON instead.")] = False,
+) -> None:
+    """Show the certificate of a release in plain words, or as JSON."""
+    from ostraka.release import Release
+
+    release = Release.load(file)
+    if json:
+        typer.echo(release.certificate.to_json())
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(str(release.certificate), markup=False, soft_wrap=True)
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in _facts(release.model.task, release.certificate).items():
+        table.add_row(name, value)
+    console.print()
+    console.print(table)
+
+
+def _facts(task: Task, promised: Certificate) -> dict[str, str]:
+    """The facts, each with a word on what it means."""
+    parts = promised.sensitivity_parts
+    return {
+        "classes": ", ".join(map(str, task.classes)),
+        "samples it takes": f"{task.n_columns} columns{_named(task)}",
+        "auxiliary set": _auxiliary(promised),
+        "sensitivity": f"{promised.sensitivity:.6g}: how far replacing one party can move the weights "
+        f"({parts.rule} bound {parts.bound:.6g}, solver {parts.solver:.2g}, rounding {parts.rounding:.2g}, grid {parts.grid:.2g})",
+        "noise": f"density falls as exp(-length/{promised.noise_scale:.6g}), drawn exactly from the operating system's generator",
+        "coordinates": f"{promised.dimension} numbers got noise: {promised.coordinates}",
+    }
+
+
+def _named(task: Task) -> str:
+    names = task.feature_names or ()
+    return (": " if names else "") + ", ".join(names[:8]) + (" ..." if len(names) > 8 else "")
+
+
+def _auxiliary(promised: Certificate) -> str:
+    if promised.auxiliary_samples is None:
+        return "none was needed"
+    kind = "public samples on which the parties voted" if promised.auxiliary_digest else "samples, private themselves"
+    return f"{promised.auxiliary_samples} {kind}"

@@ -1,0 +1,127 @@
+"""`ostraka learn`: from a table of everybody's samples to a release."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ostraka.estimators import PrivateClassifier
+
+EXAMPLES = (
+    "Example: [bold]ostraka learn hospitals.csv --party-column hospital --label-column outcome --auxiliary public.csv "
+    "--method soft --epsilon 1 --out model.ostraka[/]"
+)
+
+
+class Method(StrEnum):
+    """The private methods."""
+
+    soft = "soft"
+    vote = "vote"
+    avg = "avg"
+
+
+class CalibrationName(StrEnum):
+    """Whose sensitivities."""
+
+    paper = "paper"
+    tight = "tight"
+
+
+def learn(
+    data: Annotated[Path, typer.Argument(help="Everybody's labelled samples: one table, or a folder with a file per party.")],
+    label_column: Annotated[str, typer.Option(help="The column that holds the class of each sample.")],
+    epsilon: Annotated[
+        float, typer.Option(help="Privacy loss for a whole party. Smaller is more private, and noisier; 1 is a common choice.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write the model with its certificate.")],
+    party_column: Annotated[str | None, typer.Option(help="The column that says who holds each sample. Not for a folder.")] = None,
+    auxiliary: Annotated[
+        Path | None, typer.Option(help="Public samples without labels, on which the parties vote; they also set the scale of the features.")
+    ] = None,
+    method: Annotated[
+        Method, typer.Option(help="soft: shares of votes. vote: majorities. avg: mean of the parties' own linear classifiers.")
+    ] = Method.soft,
+    calibration: Annotated[
+        CalibrationName, typer.Option(help="tight: the smallest noise we can prove to be enough. paper: the noise of Hamm et al. 2016.")
+    ] = CalibrationName.tight,
+    lambda_: Annotated[
+        float,
+        typer.Option("--lambda", help="Strength of the regulariser. Larger means less noise and a simpler model. Choose without looking."),
+    ] = 1e-4,
+    local: Annotated[
+        str,
+        typer.Option(
+            help="What each party trains: linear, logistic, tree, forest, neighbours, bayes, svm, boosting, xgboost, lightgbm, mixed."
+        ),
+    ] = "linear",
+    classes: Annotated[
+        str | None, typer.Option(help="The public list of classes, separated by commas. Default: those in the data.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="A public bound for the length of samples, instead of a scale from --auxiliary.")
+    ] = None,
+    intercept: Annotated[float, typer.Option(help="Value of a constant feature, from 0 (none) to below 1.")] = 0.5,
+    least_parties: Annotated[int, typer.Option(help="Refuse to release for fewer parties.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Workers for local training; -1 means all cores.")] = -1,
+) -> None:
+    """Make one private classifier from the samples of many parties, and write it with its certificate.
+
+    Every call is a release of its own and costs every party ε. CSV, Parquet, NPZ and svmlight files, also .gz and .zst.
+    """
+    from rich.console import Console
+
+    from ostraka.datasets import tables
+    from ostraka.estimators import PrivateClassifier
+    from ostraka.local.named import named
+
+    out.parent.resolve(strict=True)
+    table = tables.read(data, label_column=label_column, party_column=party_column, drop=drop or ())
+    columns = list(table.samples.columns) if hasattr(table.samples, "columns") else None
+    public = None if auxiliary is None else tables.read(auxiliary, columns=columns).samples
+    console = Console(stderr=True)
+    estimator = PrivateClassifier(
+        method.value,
+        epsilon,
+        lambda_=lambda_,
+        calibration=calibration.value,
+        local=named(local),
+        classes=None if classes is None else _typed(classes, table.labels),
+        radius=radius,
+        intercept=intercept,
+        least_parties=least_parties,
+        n_jobs=jobs,
+        progress=console.is_terminal,
+    )
+    estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
+    estimator.release_.save(out)
+    _report(out, estimator)
+
+
+def _typed(classes: str, labels: object) -> list[str] | list[int]:
+    """The classes as the labels are: numbers or texts."""
+    names = [name.strip() for name in classes.split(",")]
+    whole = getattr(getattr(labels, "dtype", None), "kind", "") in "iu"
+    return [int(name) for name in names] if whole else names
+
+
+def _report(out: Path, estimator: PrivateClassifier) -> None:
+    from rich.console import Console
+
+    from ostraka.planner import noise_to_signal
+
+    console = Console(highlight=False, soft_wrap=True)
+    certificate = estimator.certificate_
+    console.print(f"Wrote [bold]{out}[/].")
+    console.print(str(certificate), markup=False)
+    ratio = noise_to_signal(certificate, len(estimator.classes_))
+    if ratio > 0.5:
+        console.print(
+            f"[yellow]Mind:[/] the noise is expected to be {ratio:.2g} times as long as the longest model can be, so predictions will be "
+            "poor. More parties, a larger --lambda or a larger --epsilon help; `ostraka plan` says how much."
+        )

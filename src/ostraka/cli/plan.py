@@ -1,0 +1,92 @@
+"""`ostraka plan`: what to expect, before anything is collected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ostraka.cli.learn import CalibrationName
+
+if TYPE_CHECKING:
+    from ostraka.planner import Setting
+
+EXAMPLES = "Example: [bold]ostraka plan --parties 5000 --samples 10000 --features 50 --classes 6 --epsilon 1 --figure plan.png[/]"
+
+
+def plan(
+    parties: Annotated[int, typer.Option(help="How many parties will take part.")],
+    samples: Annotated[int, typer.Option(help="How many public samples they vote on.")],
+    features: Annotated[int, typer.Option(help="How many features a sample has.")],
+    classes: Annotated[int, typer.Option(help="How many classes there are.")] = 2,
+    epsilon: Annotated[float, typer.Option(help="Privacy loss for a whole party.")] = 1.0,
+    lambda_: Annotated[float, typer.Option("--lambda", help="Strength of the regulariser.")] = 1e-4,
+    calibration: Annotated[CalibrationName, typer.Option(help="tight, or as in the paper.")] = CalibrationName.tight,
+    target: Annotated[float, typer.Option(help="The noise-to-signal to aim at: below 0.3 little is lost, above 1 little is left.")] = 0.3,
+    figure: Annotated[Path | None, typer.Option(help="Draw noise-to-signal against ε into this .png or .svg file.")] = None,
+) -> None:
+    """Say how noisy a release would be, and which ε or how many parties a target needs. Uses no data at all.
+
+    Noise-to-signal is the expected length of the noise over that of the longest model there can be.
+    """
+    from ostraka.methods.terms import Terms
+    from ostraka.planner import METHODS, Setting
+
+    terms = Terms(epsilon=epsilon, lambda_=lambda_, calibration=calibration.value)
+    settings = [
+        Setting(method=method, n_parties=parties, n_samples=samples, n_features=features, n_classes=classes, terms=terms)
+        for method in METHODS
+    ]
+    _show(settings, target)
+    if figure is not None:
+        from ostraka.figures.planning import draw_noise_to_signal
+
+        draw_noise_to_signal(settings, figure)
+        typer.echo(f"Wrote {figure}.")
+
+
+def _show(settings: list[Setting], target: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ostraka.losses import loss_for
+    from ostraka.planner import needed_epsilon, needed_parties, risk_bound
+
+    first = settings[0]
+    table = Table(
+        title=f"{first.n_parties} parties, ε = {first.terms.epsilon:g}, {first.terms.calibration} calibration", title_justify="left"
+    )
+    for name in (
+        "method",
+        "sensitivity",
+        "numbers with noise",
+        "noise-to-signal",
+        f"ε for {target:g}",
+        f"parties for {target:g}",
+        "risk bound",
+    ):
+        table.add_column(name, justify="left" if name == "method" else "right")
+    for setting in settings:
+        certificate = setting.certificate()
+        bound = "-"
+        if certificate.auxiliary_samples is not None:
+            risk = risk_bound(certificate, loss_for(setting.n_classes), reference_norm=1.0)
+            bound = f"{risk.total:.3g}" + ("" if risk.proved else " (guide)")
+        parties = needed_parties(setting, target)
+        table.add_row(
+            setting.method,
+            f"{certificate.sensitivity:.3g}",
+            str(certificate.dimension),
+            f"{setting.noise_to_signal():.3g}",
+            f"{needed_epsilon(setting, target):.3g}",
+            "no number" if parties is None else f"{parties:,}",
+            bound,
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        "Risk bound: with probability 0.9 the risk exceeds that of any classifier of length 1 by at most this (Theorem 4 of Hamm et al. "
+        "2016; a loss above 0.7 is no better than guessing between two classes, so bounds above that say nothing).",
+        style="dim",
+    )

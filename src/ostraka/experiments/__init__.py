@@ -1,0 +1,1 @@
+"""Experiments: the demonstration on embedded data."""

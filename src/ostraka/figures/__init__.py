@@ -1,0 +1,1 @@
+"""Plots. Everything here needs the extra `figures`."""

@@ -1,0 +1,63 @@
+"""Errors say what, got, allowed and what to do; wrong kinds of objects are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ostraka import AuxiliarySet, Ballot, Tally, Task, Terms
+from ostraka import errors as tree
+from ostraka.errors import NOTHING_HAPPENED, OstrakaError, ParameterError, WrongTypeError, count, number
+from ostraka.methods import avg, soft
+
+ROWS = np.array([[0.1, 0.2], [0.3, 0.4]])
+AUXILIARY = AuxiliarySet(ROWS, ("no", "yes"))
+BALLOT = Ballot([0, 1], 2, AUXILIARY.digest)
+
+
+@pytest.mark.parametrize("name", [name for name in tree.__all__ if name.endswith("Error")])
+def test_every_error_is_in_the_tree_that_the_module_draws(name: str) -> None:
+    assert name in (tree.__doc__ or "")
+    assert issubclass(getattr(tree, name), OstrakaError)
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: Tally(ROWS), "The auxiliary set is of type ndarray. Give an AuxiliarySet"),
+        (lambda: Tally(AUXILIARY).add(BALLOT.to_bytes()), "The ballot is of type bytes. Give a Ballot; for bytes, Ballot.from_bytes"),
+        (lambda: Ballot.cast(len, ROWS), "an AuxiliarySet as the second argument"),
+        (lambda: Ballot.cast(dict, AUXILIARY), "not the class itself"),
+        (lambda: soft.release([BALLOT, BALLOT], Terms(epsilon=1.0)), "The tally is of type list"),
+        (lambda: soft.release(Tally(AUXILIARY), 1.0), "The terms is of type float"),
+        (lambda: avg.plan(AUXILIARY, 3, Terms(epsilon=1.0)), "Task.of"),
+        (lambda: avg.release([object()], Task.of(AUXILIARY), 2, Terms(epsilon=1.0)), "What party 0 sent is of type object"),
+        (lambda: AuxiliarySet("samples.csv", ("no", "yes")), "The auxiliary samples is of type str"),
+        (lambda: AuxiliarySet(None, ("no", "yes")), "NoneType"),
+    ],
+)
+def test_another_kind_of_object_is_named(call: Any, complaint: str) -> None:
+    with pytest.raises(WrongTypeError, match=complaint) as caught:
+        call()
+    assert str(caught.value).endswith(NOTHING_HAPPENED)
+    assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize("given", [None, "1", b"1", True, [1.0], np.array([1.0]), float("nan"), 3.0, 10**400])
+def test_what_is_no_number_in_range(given: Any) -> None:
+    with pytest.raises(ParameterError, match="a number from 0 to 2"):
+        number("x", given, 0.0, 2.0)
+
+
+@pytest.mark.parametrize("given", [None, "1", True, 1.0, np.float64(1), 0, -5, 8])
+def test_what_is_no_count_in_range(given: Any) -> None:
+    with pytest.raises(ParameterError, match="a whole number, 1 or more, up to 7"):
+        count("x", given, 1, 7)
+
+
+def test_numbers_become_plain() -> None:
+    assert type(number("x", np.float32(0.5), 0.0, 1.0)) is float
+    assert type(number("x", np.int64(1), 0.0, 1.0)) is float
+    assert type(count("x", np.int64(1), 0)) is int
