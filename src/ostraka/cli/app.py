@@ -45,7 +45,7 @@ def main() -> NoReturn:
 def explained(error: Exception) -> str:
     """The error's own words; for files, which file and what to do."""
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"There is no file {str(error.filename)!r}. Check the path. Nothing was read and nothing was written."
+        return f"There is no file or folder {str(error.filename)!r}. Check the path. Nothing was drawn and nothing was written."
     if isinstance(error, OSError) and error.filename:
         return f"{str(error.filename)!r} cannot be used: {error.strerror}. Nothing was written."
     if isinstance(error, ImportError):

@@ -78,9 +78,10 @@ def learn(
 
     from ostraka.datasets import tables
     from ostraka.estimators import PrivateClassifier
+    from ostraka.files import check_folder
     from ostraka.local.named import named
 
-    out.parent.resolve(strict=True)
+    check_folder(out)
     table = tables.read(data, label_column=label_column, party_column=party_column, drop=drop or ())
     columns = list(table.samples.columns) if hasattr(table.samples, "columns") else None
     public = None if auxiliary is None else tables.read(auxiliary, columns=columns).samples

@@ -25,10 +25,10 @@ def draw_noise_to_signal(settings: Sequence[Setting], path: Path) -> None:
         axes.plot(epsilons, ratios, color=COLOURS[setting.method], lw=2, label=setting.method)
         axes.plot([centre], [setting.noise_to_signal()], "o", color=COLOURS[setting.method])
         top, bottom = max(top, *ratios), min(bottom, *ratios)
-    for low, high, colour, words in ((bottom / 3, 0.3, "#0b6e4f", "little is lost"), (1.0, top * 3, "#b3541e", "little is left")):
+    for low, high, colour, words in ((bottom / 3, 0.3, "#0b6e4f", "little\nis lost"), (1.0, top * 3, "#b3541e", "little\nis left")):
         axes.axhspan(low, high, color=colour, alpha=0.08, lw=0)
-        axes.text(epsilons[0] if low < 0.3 else epsilons[-1], 0.3 if low < 0.3 else 1.0, f" {words} ", color=colour, fontsize=9,
-                  ha="left" if low < 0.3 else "right", va="top" if low < 0.3 else "bottom")  # fmt: skip
+        middle = (low * high) ** 0.5
+        axes.text(1.02, middle, words, color=colour, fontsize=9, va="center", transform=axes.get_yaxis_transform())
     axes.axvline(centre, color="0.6", lw=1, ls=":")
     first = settings[0]
     axes.set(

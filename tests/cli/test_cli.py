@@ -1,0 +1,222 @@
+"""The command line as people use it: every command, every kind of error with its exit code, terminals and pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ostraka import Release
+from ostraka.cli.app import explained, main
+from ostraka.cli.exits import EXIT_CODES, code_of
+
+RNG = np.random.default_rng(0)
+COLUMNS = ["age", "bmi", "pressure"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three hundred hospitals of five patients, public samples, and a model made of them."""
+    folder = tmp_path_factory.mktemp("cli")
+    rows = RNG.normal(size=(1500, 3)) * [10, 2, 30] + [50, 25, 120]
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    table["hospital"] = np.repeat([f"h{j}" for j in range(300)], 5)
+    table["outcome"] = np.where((rows[:, 0] - 50) / 10 + (rows[:, 2] - 120) / 30 > 0, "ill", "well")
+    table.to_csv(folder / "hospitals.csv", index=False)
+    table[COLUMNS].sample(200, random_state=0).to_csv(folder / "public.csv", index=False)
+    (folder / "parties").mkdir()
+    for name, part in list(table.groupby("hospital"))[:10]:
+        part.drop(columns="hospital").to_parquet(folder / "parties" / f"{name}.parquet")
+    assert run("learn", *learning(folder)).returncode == 0
+    return folder
+
+
+def learning(folder: Path, **changes: str) -> list[str]:
+    options = {
+        "--party-column": "hospital",
+        "--label-column": "outcome",
+        "--auxiliary": str(folder / "public.csv"),
+        "--method": "soft",
+        "--epsilon": "5",
+        "--lambda": "0.01",
+        "--jobs": "1",
+        "--out": str(folder / "model.ostraka"),
+        **changes,
+    }
+    return [str(folder / "hospitals.csv"), *(word for name, value in options.items() if value for word in (name, value))]
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-c", "from ostraka.cli.app import main; main()", *words]
+    env = {**os.environ, "COLUMNS": "200", **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+
+
+def called(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str, str]:
+    """The same in this process, which is faster."""
+    monkeypatch.setattr(sys, "argv", ["ostraka", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+class TestEveryCommand:
+    def test_learn_predict_inspect_export(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+        model = str(folder / "model.ostraka")
+        code, out, _ = called(
+            capsys, monkeypatch, "predict", model, str(folder / "hospitals.csv"), "--out", str(folder / "p.csv"), "--probabilities"
+        )
+        assert code == 0
+        assert "1500 predictions" in out
+        predicted = pd.read_csv(folder / "p.csv")
+        assert list(predicted.columns) == ["prediction", "probability_ill", "probability_well"]
+        assert (predicted.prediction == pd.read_csv(folder / "hospitals.csv").outcome).mean() > 0.8
+
+        code, out, _ = called(capsys, monkeypatch, "inspect", model, "--json")
+        assert json.loads(out)["epsilon"] == 5.0
+        code, out, _ = called(capsys, monkeypatch, "inspect", model)
+        assert "ε = 5 differential privacy" in out
+        assert "age, bmi, pressure" in out
+
+        code, out, _ = called(capsys, monkeypatch, "export", model, "--onnx", str(folder / "model.onnx"))
+        assert code == 0
+        assert (folder / "model.onnx").stat().st_size > 100
+
+    @pytest.mark.parametrize("method", ["soft", "vote", "avg"])
+    @pytest.mark.parametrize("calibration", ["paper", "tight"])
+    def test_learn_by_every_method(self, folder: Path, capsys: Any, monkeypatch: Any, method: str, calibration: str) -> None:
+        out = folder / f"{method}-{calibration}.ostraka"
+        code, _, err = called(
+            capsys, monkeypatch, "learn", *learning(folder, **{"--method": method, "--calibration": calibration, "--out": str(out)})
+        )
+        assert code == 0, err
+        certificate = Release.load(out).certificate
+        assert (certificate.method, certificate.calibration, certificate.parties) == (method, calibration, 300)
+        assert certificate.assumed_public == ("classes",)
+
+    def test_learn_from_a_folder_with_a_file_per_party(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+        options = learning(
+            folder, **{"--party-column": "", "--out": str(folder / "f.ostraka"), "--local": "mixed", "--classes": "ill,well"}
+        )
+        code, out, err = called(capsys, monkeypatch, "learn", str(folder / "parties"), *options[1:])
+        assert code == 0, err
+        assert "among 10 parties" in out
+        assert "Mind" in out, "ten parties drown in noise, and it says so"
+        assert Release.load(folder / "f.ostraka").certificate.assumed_public == ()
+
+    def test_plan(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+        sizes = ["--parties", "5000", "--samples", "1000", "--features", "50", "--classes", "6"]
+        code, out, _ = called(capsys, monkeypatch, "plan", *sizes, "--figure", str(folder / "plan.png"))
+        assert code == 0
+        assert all(method in out for method in ("soft", "vote", "avg"))
+        assert "no number" in out, "vote does not gain from more parties"
+        assert (folder / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+    @pytest.mark.slow
+    def test_demo(self, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+        code, out, _ = called(capsys, monkeypatch, "demo", "--out", str(tmp_path / "new"))
+        assert code == 0
+        assert "The certificate" in out
+        assert (tmp_path / "new" / "demo.png").exists()
+        assert Release.load(tmp_path / "new" / "digits.ostraka").certificate.method == "avg"
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", ["demo", "plan", "learn", "predict", "inspect", "export"])
+    def test_every_command_explains_itself_with_an_example(self, command: str) -> None:
+        done = run(command, "--help")
+        assert done.returncode == 0
+        assert "Example" in done.stdout
+
+    def test_version_and_no_words(self) -> None:
+        assert run("--version").stdout.startswith("ostraka 0.")
+        assert "Usage" in run().stdout + run().stderr
+
+    def test_completion_is_offered(self) -> None:
+        assert "--install-completion" in run("--help").stdout
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("changes", "code", "complaint"),
+        [
+            ({"--epsilon": "0"}, 18, "epsilon = 0.0 is not allowed"),
+            ({"--lambda": "-1"}, 18, "lambda = -1.0 is not allowed"),
+            ({"--local": "magic"}, 18, "linear, logistic"),
+            ({"--label-column": "fate"}, 19, "no column 'fate'; it has 'age'"),
+            ({"--auxiliary": "nowhere.csv"}, 30, "no file or folder 'nowhere.csv'"),
+            ({"--out": "nowhere/model"}, 30, "no file or folder 'nowhere'"),
+            ({"--classes": "ill,dead"}, 14, "Class 'well' is not among"),
+            ({"--least-parties": "301"}, 16, "300 parties have contributed, but at least 301"),
+            ({"--party-column": "outcome", "--label-column": "hospital"}, 14, ""),
+            ({"--method": "magic"}, 2, "magic"),
+        ],
+    )
+    def test_learn(self, folder: Path, capsys: Any, monkeypatch: Any, changes: dict[str, str], code: int, complaint: str) -> None:
+        if changes.get("--label-column") == "hospital":
+            changes = {**changes, "--classes": "ill,well"}
+        got, out, err = called(capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(folder / "never.ostraka"), **changes}))
+        assert got == code, err
+        assert complaint in err
+        assert out == ""
+        assert not (folder / "never.ostraka").exists()
+
+    def test_files_that_are_not_what_they_say(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+        code, _, err = called(capsys, monkeypatch, "inspect", str(folder / "hospitals.csv"))
+        assert (code, "not a valid release" in err) == (20, True)
+        (folder / "broken.parquet").write_bytes(b"PAR1 not really")
+        code, _, err = called(
+            capsys, monkeypatch, "predict", str(folder / "model.ostraka"), str(folder / "broken.parquet"), "--out", "x.csv"
+        )
+        assert (code, "cannot be read" in err) == (20, True)
+        code, _, err = called(
+            capsys, monkeypatch, "predict", str(folder / "model.ostraka"), str(folder / "hospitals.csv"), "--out", "x.docx"
+        )
+        assert code == 18
+
+    def test_every_error_of_ours_has_a_code(self) -> None:
+        from ostraka import errors
+
+        for name in errors.__all__:
+            kind = getattr(errors, name)
+            if isinstance(kind, type) and issubclass(kind, errors.OstrakaError) and kind is not errors.OstrakaError:
+                assert any(base in EXIT_CODES for base in kind.__mro__), name
+        assert code_of(RuntimeError("a bug")) is None
+        assert "pip install" in explained(ImportError("No module named 'onnx'"))
+
+    def test_an_interrupt_leaves_nothing_half_written(self, folder: Path, tmp_path: Path) -> None:
+        """A real Ctrl-C, in the middle of local training."""
+        words = learning(folder, **{"--local": "tree", "--out": str(tmp_path / "model.ostraka")})
+        code = """
+import os, signal
+from ostraka.local import parties
+parties.local_votes = lambda *arguments: os.kill(os.getpid(), signal.SIGINT)
+from ostraka.cli.app import main
+main()
+"""
+        done = subprocess.run([sys.executable, "-c", code, "learn", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 130, done.stderr
+        assert "Interrupted" in done.stderr
+        assert not list(tmp_path.iterdir())
+
+
+class TestTerminals:
+    def test_no_colour_codes_in_a_pipe_or_when_asked_not_to(self, folder: Path) -> None:
+        for environment in ({}, {"NO_COLOR": "1", "FORCE_COLOR": ""}):
+            done = run("inspect", str(folder / "nothing"), **environment)
+            assert "\x1b[" not in done.stdout + done.stderr
+            assert "\x1b[" not in run("inspect", str(folder / "model.ostraka"), **environment).stdout
+
+    def test_without_its_packages_it_says_what_to_install(self) -> None:
+        code = "import sys; sys.modules['typer'] = None; from ostraka.cli.app import main; main()"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.returncode == 33
+        assert "pip install 'ostraka[cli]'" in done.stderr
