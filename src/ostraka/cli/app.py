@@ -22,12 +22,9 @@ def main() -> NoReturn:
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        build()(standalone_mode=False)
-    except typer.Exit as done:
-        sys.exit(done.exit_code)
+        left = build()(standalone_mode=False)  # typer turns Ctrl-C into an exit code, in some versions
     except (typer.Abort, KeyboardInterrupt):
-        console.print("Interrupted. No file was left half-written.")
-        sys.exit(INTERRUPTED)
+        left = INTERRUPTED
     except Exception as error:
         show = getattr(error, "show", None)  # wrong usage, which typer explains itself
         if show is not None:
@@ -39,7 +36,9 @@ def main() -> NoReturn:
         console.print("[bold red]Error:[/] ", end="")
         console.print(explained(error), markup=False)
         sys.exit(code)
-    sys.exit(0)
+    if left == INTERRUPTED:
+        console.print("Interrupted. No file was left half-written.")
+    sys.exit(left if isinstance(left, int) else 0)
 
 
 def explained(error: Exception) -> str:
