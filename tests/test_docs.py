@@ -1,0 +1,62 @@
+"""The docs run, and they know every option, exit code and public name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import ostraka
+from ostraka.cli.app import build
+from ostraka.cli.exits import EXIT_CODES
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
+COMMAND_LINE = PAGES["how-to/command-line.md"]
+
+
+def test_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = re.findall(r'--8<-- "(.+)"', PAGES["tutorial.md"])
+    assert sorted(shown) == sorted(path.name for path in (DOCS / "samples").glob("tutorial_*.py")), "every sample is shown"
+    names: dict[str, object] = {}
+    for name in shown:
+        exec(compile((DOCS / "samples" / name).read_text("utf-8"), name, "exec"), names)
+    printed = capsys.readouterr().out.splitlines()
+    accuracies = [float(line) for line in printed if re.fullmatch(r"0\.\d+", line)]
+    assert len(accuracies) == 2
+    assert accuracies[0] > 0.8, "the tutorial says about 0.9"
+    assert any("ε = 1 differential privacy" in line for line in printed)
+
+
+def options() -> set[str]:
+    return {
+        name for command in build().commands.values() for parameter in command.params for name in parameter.opts if name.startswith("--")
+    }
+
+
+@pytest.mark.parametrize("option", sorted(options() - {"--help"}))
+def test_every_option_is_explained(option: str) -> None:
+    assert f"`{option}" in COMMAND_LINE or f" {option} " in COMMAND_LINE
+
+
+def test_every_command_and_exit_code_is_explained() -> None:
+    for command in build().commands:
+        assert f"ostraka {command}" in COMMAND_LINE
+    for kind, code in EXIT_CODES.items():
+        (row,) = [line for line in COMMAND_LINE.splitlines() if line.startswith(f"| {code} |")]
+        assert kind.__name__ in row
+
+
+@pytest.mark.parametrize("name", [name for name in ostraka.__all__ if name != "OstrakaError"])
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    assert re.search(rf"^::: ostraka\.[\w.]*{name}$", PAGES["reference.md"], re.MULTILINE)
+    assert getattr(ostraka, name).__doc__
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\((?!http|#)([^)#]+)", PAGES[page]):
+        path = (DOCS / page).parent / target
+        assert path.exists() or "proofs/" in target, f"{page} links to {target}"
