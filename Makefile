@@ -6,12 +6,13 @@ OSTRAKA_DATA ?= $(abspath $(firstword $(wildcard data ../shared/data)))
 export OSTRAKA_DATA
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test test-sklearn check bench docs clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a private classifier on an embedded data set, with a table and a figure"
 	@echo "make test    every test"
+	@echo "make test-sklearn   the estimator on scikit-learn 1.5 to 1.8"
 	@echo "make check   style and types"
 	@echo "make bench   speed against peers, as a table and JSON in benchmarks/results"
 	@echo "make docs    the documentation, in site/"
@@ -33,6 +34,16 @@ demo: .venv/dev
 test: .venv/dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
+# The estimator's contract on every scikit-learn that we support, each in an environment of its own.
+SKLEARNS ?= 1.5 1.6 1.7 1.8
+test-sklearn: $(SKLEARNS:%=.venv-sklearn-%/tested)
+
+.venv-sklearn-%/tested: pyproject.toml $(shell find src -name '*.py') tests/test_estimators.py
+	$(PYTHON) -m venv .venv-sklearn-$*
+	.venv-sklearn-$*/bin/python -m pip install --quiet --disable-pip-version-check 'scikit-learn==$*.*' 'numpy<2.3' 'scipy<1.16' 'pandas<3' polars 'pytest<9' rich --editable .
+	OPENBLAS_NUM_THREADS=1 .venv-sklearn-$*/bin/python -m pytest --quiet tests/test_estimators.py
+	@touch $@
+
 check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -45,4 +56,4 @@ docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv site out build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sklearn-* site out build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -45,7 +45,7 @@ def almost_noiseless(**changes: Any) -> PrivateClassifier:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([PrivateClassifier(method, random_state=0, n_jobs=1) for method in ("soft", "vote", "avg")])
+@parametrize_with_checks([PrivateClassifier(method, 1e9, intercept=0.0, random_state=0, n_jobs=1) for method in ("soft", "vote", "avg")])
 def test_scikit_learns_contract(estimator: PrivateClassifier, check: Any) -> None:
     check(estimator)
 

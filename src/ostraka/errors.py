@@ -11,6 +11,7 @@
     │   ├── TooFewPartiesError              fewer parties than the poll asks for
     │   ├── OtherAuxiliarySetError          a ballot cast on another auxiliary set
     │   ├── ParameterError                  ε, λ or another parameter outside its range
+    │   ├── ClassifierFileError             a classifier from a file did not answer
     │   └── WrongTypeError (also a TypeError) another kind of object than is needed
     ├── FormatError (also a ValueError)     a file or message that is not what it says it is
     ├── RehearsalError                      something seeded was about to be published
@@ -40,6 +41,7 @@ __all__ = [
     "OtherAuxiliarySetError",
     "ParameterError",
     "WrongTypeError",
+    "ClassifierFileError",
     "FormatError",
     "RehearsalError",
     "CloneError",
@@ -180,6 +182,14 @@ class WrongTypeError(InputError, TypeError):
     def __init__(self, what: str, given: object, needed: str) -> None:
         self.what, self.given, self.needed = what, given, needed
         super().__init__(f"{what} is of type {type(given).__name__}.", f"Give {needed}.")
+
+
+class ClassifierFileError(InputError):
+    """A classifier from a file did not answer."""
+
+    def __init__(self, file: str, cause: str, problem: str, remedy: str) -> None:
+        self.file, self.cause = file, cause
+        super().__init__(f"The classifier {file} {problem}.", remedy)
 
 
 class FormatError(OstrakaError, ValueError):

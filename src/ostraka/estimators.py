@@ -12,6 +12,7 @@ synthetic data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
+from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -274,11 +275,21 @@ _NUMBERS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
 
 def _validate(estimator: PrivateClassifier, *arrays: Any, **options: Any) -> Any:
     """scikit-learn's own checks: a function since 1.6, a method before."""
+    arrays = (_readable(arrays[0]), *arrays[1:])
     try:
         from sklearn.utils.validation import validate_data
     except ImportError:
         return estimator._validate_data(*arrays, **options)
     return validate_data(estimator, *arrays, **options)
+
+
+def _readable(X: Any) -> Any:
+    """Tables whose column names scikit-learn cannot read (polars 2 with scikit-learn up to 1.8) as pandas, where that is installed."""
+    if hasattr(X, "columns") and hasattr(X, "to_numpy") and not hasattr(X, "iloc") and find_spec("pandas") is not None:
+        import pandas as pd
+
+        return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
+    return X
 
 
 def _plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:

@@ -1,18 +1,22 @@
 """A release as an ONNX graph: the public preprocessing, the linear model, and the certificate in the metadata.
 
-The graph uses plain operators in double precision, so that it predicts what `Release.predict` predicts. Input `samples` (N, columns);
-outputs `label` (N,) and `probabilities` (N, K).
+The graph uses plain operators in double precision, in the order of `Preprocessing`, so that it predicts what `Release.predict` predicts.
+Input `samples` (N, columns); outputs `label` (N,) and `probabilities` (N, K).
+
+Not covered: another sum order may round scores that differ by less than about 1e-15 the other way. A graph cannot refuse: where
+`Release.predict` raises because a sample holds NaN or infinity, the probabilities of that sample are NaN and its label means nothing.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
 
 from ostraka.model import Task
-from ostraka.preprocessing import NORM_KEPT, NORM_PULLED
+from ostraka.preprocessing import NORM_KEPT, NORM_PULLED, SQUARES_FIT
 from ostraka.release import Release
 
 __all__ = ["to_onnx"]
@@ -63,25 +67,43 @@ def to_onnx(release: Release) -> bytes:
 def _features(graph: _Graph, task: Task) -> str:
     """The same steps as `Preprocessing`: centre, scale, project, divide, clip, append the constant."""
     given = task.preprocessing
-    x = "samples"
-    if given.center is not None:
-        x = graph.add("Sub", x, graph.constant(given.center))
-    if given.scale is not None:
-        x = graph.add("Div", x, graph.constant(given.scale))
-    if given.components is not None:
-        x = graph.add("MatMul", x, graph.constant(given.components))
-    x = graph.add("Div", x, graph.constant(np.float64(given.radius)))
-    squared = graph.add("ReduceSumSquare", x, axes=[1], keepdims=1)
-    norm = graph.add("Sqrt", squared)
-    long = graph.add("Greater", norm, graph.constant(np.float64(NORM_KEPT)))
-    pulled = graph.add("Div", graph.constant(np.float64(NORM_PULLED)), graph.add("Max", norm, graph.constant(np.float64(1e-300))))
-    factor = graph.add("Where", long, pulled, graph.constant(np.float64(1.0)))
-    shrink = np.sqrt((1.0 - given.constant) * (1.0 + given.constant))
-    x = graph.add("Mul", x, graph.add("Mul", factor, graph.constant(np.float64(shrink))))
+    x = _mapped(graph, task) if given.arrays() else "samples"
+    radius = graph.number(given.radius)
+    peak = graph.add("ReduceMax", graph.add("Abs", x), axes=[1], keepdims=1)
+    far = graph.add("Greater", graph.add("Div", peak, radius), graph.number(SQUARES_FIT))
+    x = graph.add("Div", x, graph.add("Where", far, peak, radius))
+    norm = graph.add("Sqrt", graph.add("ReduceSumSquare", x, axes=[1], keepdims=1))
+    long = graph.add("Greater", norm, graph.number(NORM_KEPT))
+    pulled = graph.add("Div", graph.number(NORM_PULLED), graph.add("Max", norm, graph.number(NORM_KEPT)))
+    factor = graph.add("Where", long, pulled, graph.number(1.0))
+    shrink = graph.number(math.sqrt((1.0 - given.constant) * (1.0 + given.constant)))
+    x = graph.add("Mul", x, graph.add("Mul", shrink, factor))
     if given.constant > 0.0:
-        column = graph.add("Add", graph.add("Mul", norm, graph.constant(np.float64(0.0))), graph.constant(np.float64(given.constant)))
+        column = graph.add("Add", graph.add("Mul", norm, graph.number(0.0)), graph.number(given.constant))
         x = graph.add("Concat", x, column, axis=1)
     return x
+
+
+def _mapped(graph: _Graph, task: Task) -> str:
+    """((x − center)/scale)·components; a row that leaves the doubles becomes 0, unless the sample itself is not finite."""
+    given = task.preprocessing
+    x = "samples"
+    if given.components is None:
+        x = x if given.center is None else graph.add("Sub", x, graph.constant(given.center))
+        x = x if given.scale is None else graph.add("Div", x, graph.constant(given.scale))
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights = given.components if given.scale is None else given.components / given.scale[:, np.newaxis]
+            offset = np.zeros(1) if given.center is None else given.center @ weights
+        x = graph.add("Sub", graph.add("MatMul", x, graph.constant(weights)), graph.constant(offset))
+    zero = graph.number(0.0)
+    x = graph.add("Where", graph.add("Equal", _nan_unless_finite(graph, x), zero), x, zero)
+    return graph.add("Add", x, _nan_unless_finite(graph, "samples"))
+
+
+def _nan_unless_finite(graph: _Graph, rows: str) -> str:
+    """0 for rows of finite numbers, NaN for others."""
+    return graph.add("ReduceSum", graph.add("Mul", rows, graph.number(0.0)), graph.constant(np.array([1], dtype=np.int64)), keepdims=1)
 
 
 def _columns(release: Release) -> Any:
@@ -103,6 +125,9 @@ class _Graph:
         name = output or f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name
+
+    def number(self, value: float) -> str:
+        return self.constant(np.float64(value))
 
     def constant(self, value: Any) -> str:
         from onnx import TensorProto, helper, numpy_helper

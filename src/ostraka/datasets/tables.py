@@ -1,17 +1,23 @@
-"""Any table as samples, labels and parties: CSV, Parquet, NPZ or svmlight, plain or compressed with gz or zst.
+"""Any table as samples, labels and parties: CSV, Parquet, NPZ or svmlight; CSV and svmlight also compressed with gz or zst.
 
     format      features                            labels, parties
     CSV, Parquet   all columns but the named ones   columns by name
     NPZ         the array X, or the only matrix     arrays by name
     svmlight    the sparse rows                     `label`, `qid`
 
-A folder is read as one file per party, named after it. Nothing is executed: arrays of Python objects are refused.
+A folder is read as one file per party, named after it. Nothing is executed: arrays of Python objects are refused. A file that was cut short
+is refused, not read as far as it goes.
+
+svmlight files do not say how many columns there are, nor whether they count them from 0 or 1: the largest index gives the first, an index 0
+the second. The files of a folder are asked together, so that a party whose rows lack some columns means the same columns as the others.
 """
 
 from __future__ import annotations
 
+import errno
 import gzip
-import zipfile
+import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +33,10 @@ __all__ = ["Table", "read", "write"]
 
 COMPRESSIONS = (".gz", ".zst")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
-FORMATS = "a .csv, .parquet, .npz or .svm file (also .gz or .zst), or a folder with one such file per party"
+COMPRESSIBLE = (".csv", *SVMLIGHT)
+FORMATS = "a .csv or .svm file (also .gz or .zst), a .parquet or .npz file, or a folder with one such file per party"
+ERRORS_OF_THE_SYSTEM = (FileNotFoundError, PermissionError, ImportError)
+"""Errors that say enough themselves; what else a reader raises means that the file is not what its name says."""
 
 
 @final
@@ -58,7 +67,8 @@ def read(
         path: what to read.
         label_column: the column that holds the classes.
         party_column: the column that says who holds a row; for a folder the file names say it.
-        columns: take these columns as features, in this order. None: all that are left.
+        columns: take these columns as features, in this order. None: all that are left. NPZ and svmlight columns have no names, so all are
+            taken.
         drop: columns to leave out.
 
     """
@@ -67,12 +77,16 @@ def read(
         if party_column is not None:
             raise ParameterError("party_column", got=party_column, allowed="none for a folder: its files are the parties")
         return _read_folder(path, label_column, columns, drop)
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", str(path))
     kind = _kind(path)
+    if kind in (".csv", ".parquet"):
+        return _filled(_from_frame(_read_frame(path, kind), path, label_column, party_column, columns, drop), path)
+    if drop:
+        raise ParameterError("drop", got=list(drop), allowed=f"none for a {kind} file, whose columns have no names")
     if kind == ".npz":
-        return _read_npz(path, label_column, party_column)
-    if kind in SVMLIGHT:
-        return _read_svmlight(path, label_column, party_column)
-    return _from_frame(_read_frame(path, kind), path, label_column, party_column, columns, drop)
+        return _filled(_read_npz(path, label_column, party_column), path)
+    return _filled(_read_svmlight([path], label_column, party_column)[0], path)
 
 
 def write(frame: Any, path: str | Path) -> None:
@@ -83,17 +97,25 @@ def write(frame: Any, path: str | Path) -> None:
         write_atomically(path, frame.to_parquet(index=False))
     elif kind == ".csv":
         text = frame.to_csv(index=False).encode()
-        write_atomically(path, _compressed(text, path.suffix))
+        write_atomically(path, _compressed(text, path.suffix.lower()))
     else:
         raise ParameterError("out", got=str(path), allowed="a .csv (also .gz, .zst) or .parquet file")
 
 
 def _kind(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-2] if suffixes[-1:] and suffixes[-1] in COMPRESSIONS and len(suffixes) > 1 else (suffixes or [""])[-1]
+    kind = (suffixes or [""])[-1]
+    if kind in COMPRESSIONS and suffixes[-2:-1] and suffixes[-2] in COMPRESSIBLE:
+        return suffixes[-2]
     if kind not in (".csv", ".parquet", ".npz", *SVMLIGHT):
         raise ParameterError("file", got=path.name, allowed=FORMATS)
     return kind
+
+
+def _filled(table: Table, path: Path) -> Table:
+    if len(table) == 0:
+        raise InputError(f"{path.name} has no rows.", "Give at least one sample, or leave the file out.")
+    return table
 
 
 def _compressed(content: bytes, suffix: str) -> bytes:
@@ -110,16 +132,44 @@ def _read_folder(folder: Path, label_column: str | None, columns: Sequence[str] 
     files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
     if not files:
         raise InputError(f"The folder {folder} is empty.", "Put one file per party into it.")
-    tables = [read(file, label_column=label_column, columns=columns, drop=drop) for file in files]
-    widths = {table.samples.shape[1] for table in tables}
-    if len(widths) > 1:
-        raise InputError(f"The files in {folder} have {sorted(widths)} columns.", "All parties need the same columns.")
-    names = np.repeat([file.name.split(".")[0] for file in files], [len(table) for table in tables])
-    labels = None if label_column is None else np.concatenate([table.labels for table in tables if table.labels is not None])
-    return Table(_stacked([table.samples for table in tables], folder), labels, names)
+    kinds = {_kind(file) for file in files}
+    names = [_party_name(file) for file in files]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise InputError(f"The folder {folder} has more than one file for {_listed(twice)}.", "Put one file per party into it.")
+    if kinds <= set(SVMLIGHT) and not drop:
+        tables = [_filled(table, file) for table, file in zip(_read_svmlight(files, label_column, None), files)]
+    else:
+        tables = [read(file, label_column=label_column, columns=columns, drop=drop) for file in files]
+    parties = np.repeat(names, [len(table) for table in tables])
+    labels = None if label_column is None else _joined([table.labels for table in tables], folder, label_column)
+    return Table(_stacked([table.samples for table in tables], folder), labels, parties)
+
+
+def _party_name(file: Path) -> str:
+    """The file's name without the endings that say its format: ward.1.csv.gz is the party ward.1."""
+    stem = file.stem if file.suffix.lower() in COMPRESSIONS else file.name
+    return Path(stem).stem
+
+
+def _joined(labels: list[Any], folder: Path, label_column: str) -> NDArray[Any]:
+    if len({part.dtype.kind in "biuf" for part in labels}) > 1:
+        raise InputError(
+            f"In some files in {folder} the column {label_column!r} holds numbers, in others texts.",
+            "Write the classes in the same way everywhere.",
+        )
+    return np.concatenate(labels)
 
 
 def _stacked(parts: list[Any], folder: Path) -> Any:
+    if len({type(part) for part in parts}) > 1:
+        raise InputError(
+            f"The files in {folder} are of formats that do not fit together.",
+            "Give all parties' files as tables (.csv, .parquet), all as .npz or all as .svm.",
+        )
+    widths = {part.shape[1] for part in parts}
+    if len(widths) > 1:
+        raise InputError(f"The files in {folder} have {sorted(widths)} columns.", "All parties need the same columns.")
     if hasattr(parts[0], "columns"):
         import pandas as pd
 
@@ -139,28 +189,52 @@ def _read_frame(path: Path, kind: str) -> Any:
     import pandas as pd
 
     try:
-        return pd.read_parquet(path) if kind == ".parquet" else pd.read_csv(path)
-    except FileNotFoundError:
+        return pd.read_parquet(path) if kind == ".parquet" else _parsed_csv(_content(path))
+    except ERRORS_OF_THE_SYSTEM:
         raise
+    except pd.errors.ParserWarning:
+        raise FormatError("csv table", f"the rows of {path.name} have more fields than its first line has names") from None
     except Exception as error:  # each reader has errors of its own
-        raise FormatError(f"{kind[1:]} table", f"{path.name} cannot be read ({error})") from None
+        raise FormatError(f"{kind[1:]} table", f"{path.name} cannot be read ({str(error).strip()})") from None
+
+
+def _parsed_csv(content: bytes) -> Any:
+    """Without what pandas does to be helpful: it rounds numbers (before 3.1), guesses types anew for every part, takes rows for named."""
+    import pandas as pd
+
+    exact = {} if _version(pd.__version__) >= (3, 1) else {"float_precision": "round_trip"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return pd.read_csv(io.BytesIO(content), low_memory=False, index_col=False, **exact)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2])
 
 
 def _from_frame(
     frame: Any, path: Path, label_column: str | None, party_column: str | None, columns: Sequence[str] | None, drop: Sequence[str]
 ) -> Table:
+    twice = list(frame.columns[frame.columns.duplicated()])
+    if twice:
+        raise InputError(f"{path.name} has more than one column {_listed(twice)}.", "Give every column a name of its own.")
     taken = [name for name in (label_column, party_column) if name is not None]
     for name in (*taken, *drop, *(columns or ())):
         if name not in frame.columns:
             raise InputError(f"{path.name} has no column {name!r}; it has {_listed(frame.columns)}.", "Name a column that is there.")
     for name in taken:
         if frame[name].isna().any():
-            raise InputError(f"Column {name!r} of {path.name} has missing values.", "Fill in or drop those rows.")
+            raise InputError(
+                f"Column {name!r} of {path.name} has missing values.",
+                "Fill in or drop those rows; in a CSV file the words NA, None and null count as missing too.",
+            )
     features = frame[list(columns)] if columns is not None else frame.drop(columns=[*taken, *drop])
     return Table(_numeric(features, path), *(None if name is None else frame[name].to_numpy() for name in (label_column, party_column)))
 
 
 def _numeric(frame: Any, path: Path) -> Any:
+    if frame.shape[0] == 0:
+        return frame  # without rows there are no types
     texts = [name for name in frame.columns if frame[name].dtype.kind not in "biuf"]
     if texts:
         raise InputError(
@@ -181,46 +255,83 @@ def _listed(names: Any) -> str:
 
 
 def _read_npz(path: Path, label_column: str | None, party_column: str | None) -> Table:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
-        raise
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise FormatError("NPZ table", f"{path.name} cannot be read ({error})") from None
+    arrays = _npz_arrays(path)
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
     chosen = "X" if "X" in matrices else matrices[0] if len(matrices) == 1 else None
     if chosen is None:
-        raise InputError(f"{path.name} holds the matrices {_listed(matrices)}.", "Name the one with the features X.")
+        raise InputError(f"{path.name} holds the matrices {_listed(matrices) or 'none'}.", "Name the one with the features X.")
     for name in (label_column, party_column):
         if name is not None and (name not in arrays or arrays[name].shape != (len(arrays[chosen]),)):
             raise InputError(f"{path.name} has no array {name!r} with one entry per row of {chosen}.", f"It holds {_listed(arrays)}.")
     return Table(arrays[chosen], *(None if name is None else arrays[name] for name in (label_column, party_column)))
 
 
-def _read_svmlight(path: Path, label_column: str | None, party_column: str | None) -> Table:
-    from sklearn.datasets import load_svmlight_file
+def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise ValueError("it holds one array without a name; write it with numpy.savez")
+            with archive:
+                return {name: archive[name] for name in archive.files}
+    except ERRORS_OF_THE_SYSTEM:
+        raise
+    except Exception as error:  # zip, zlib and numpy have errors of their own
+        raise FormatError("NPZ table", f"{path.name} cannot be read ({error})") from None
+
+
+def _read_svmlight(paths: Sequence[Path], label_column: str | None, party_column: str | None) -> list[Table]:
+    """A table per file, all with the same columns."""
+    from sklearn.datasets import load_svmlight_files
 
     for name, allowed in ((label_column, "label"), (party_column, "qid")):
         if name not in (None, allowed):
             raise ParameterError("column", got=name, allowed=f"{allowed!r} in a svmlight file")
     try:
-        with _opened(path) as file:
-            samples, labels, parties = load_svmlight_file(file, query_id=True)
-    except FileNotFoundError:
+        parts = iter(load_svmlight_files([io.BytesIO(_content(path)) for path in paths], query_id=True))
+    except ERRORS_OF_THE_SYSTEM:
         raise
     except Exception as error:  # each reader has errors of its own
-        raise FormatError("svmlight table", f"{path.name} cannot be read ({error})") from None
-    whole = labels.astype(np.int64)
-    labels = whole if (whole == labels).all() else labels
-    return Table(samples, labels if label_column else None, parties if party_column else None)
+        for path in paths if len(paths) > 1 else ():
+            _read_svmlight([path], label_column, party_column)  # which of them is it?
+        raise FormatError("svmlight table", f"{paths[0].name} cannot be read ({error})") from None
+    return [
+        Table(samples, _whole(labels, path) if label_column else None, _all_there(parties, labels, path) if party_column else None)
+        for path, samples, labels, parties in zip(paths, parts, parts, parts)
+    ]
 
 
-def _opened(path: Path) -> Any:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    if path.suffix == ".zst":
-        import zstandard
+def _whole(labels: NDArray[Any], path: Path) -> NDArray[Any]:
+    """Whole numbers as integers: svmlight writes every label as a number."""
+    if not np.isfinite(labels).all():
+        raise InputError(f"{path.name} has labels that are NaN or infinite.", "Fill in or drop those rows.")
+    whole = (labels == np.floor(labels)) & (np.abs(labels) < 2.0**63)
+    return labels.astype(np.int64) if whole.all() else labels
 
-        return zstandard.open(path, "rb")
-    return path.open("rb")
+
+def _all_there(parties: NDArray[Any], labels: NDArray[Any], path: Path) -> NDArray[Any]:
+    if parties.shape != labels.shape:
+        raise InputError(f"{path.name} has a qid in {len(parties)} of {len(labels)} rows.", "Write the party of every row as qid:NUMBER.")
+    return parties
+
+
+def _content(path: Path) -> bytes:
+    """What the file holds, uncompressed; an error if it was cut short."""
+    content = path.read_bytes()
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return gzip.decompress(content)
+    return _unzstd(content) if suffix == ".zst" else content
+
+
+def _unzstd(content: bytes) -> bytes:
+    import zstandard
+
+    parts = []
+    while content:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        parts.append(frame.decompress(content))
+        if not frame.eof:  # the streaming readers of zstandard and pandas stop here without a word
+            raise EOFError("the compressed file ends too early")
+        content = frame.unused_data
+    return b"".join(parts)

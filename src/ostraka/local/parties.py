@@ -2,7 +2,11 @@
 
 Parties are spread over the cores in batches; each batch comes back as counts, so memory does not grow with the number of parties, and the
 sum is the same for any number of workers. Which template a party takes, and the seed of a random one, follow from its name alone: one
-party's data moves one ballot.
+party's data moves one ballot. Each party trains and votes on copies, so that a classifier that writes into what it is given spoils nothing
+for the next one.
+
+Trusted to the caller: a template that is a function, or keeps its randomness where scikit-learn's `random_state` is not, must not carry
+anything from one party to the next, such as numpy's global stream of random numbers.
 """
 
 from __future__ import annotations
@@ -17,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
-from ostraka.ballot import cast_votes
+from ostraka.ballot import CHUNK_ROWS, cast_votes
 from ostraka.classes import ClassIndex, Indices
-from ostraka.errors import EmptyPartyError, InputError, ShapeError
+from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeError
 from ostraka.local.ensemble import tally_linear
 from ostraka.local.linear import train_features
 from ostraka.losses import Array
@@ -53,15 +57,7 @@ class Parties:
         n = features.shape[0]
         if parties is None:
             return cls(features, labels, np.arange(n + 1), np.arange(n))
-        names = np.asarray(parties)
-        if names.shape != (n,):
-            raise ShapeError("parties", got=names.shape, allowed=f"({n},), one name for each sample")
-        if names.dtype.kind == "f" and np.isnan(names).any():
-            raise EmptyPartyError("NaN")
-        try:
-            distinct, inverse, sizes = np.unique(names, return_inverse=True, return_counts=True)
-        except TypeError:
-            raise InputError("The names of the parties cannot be sorted.", "Use texts or numbers, not both.") from None
+        distinct, inverse, sizes = np.unique(_checked_names(parties, n), return_inverse=True, return_counts=True)
         order = np.argsort(inverse, kind="stable")
         return cls(features[order], labels[order], np.concatenate([[0], np.cumsum(sizes)]), distinct)
 
@@ -87,8 +83,10 @@ def tally_parties(
     parties: Parties, templates: Sequence[Template], auxiliary: AuxiliarySet, *, n_jobs: int | None = -1, watch: Watch | None = None
 ) -> Tally:
     """Train one of the templates per party, and add up their votes on the auxiliary features."""
+    _check_templates(templates)
     tally = Tally(auxiliary)
-    task = (auxiliary.features, auxiliary.n_classes, templates)
+    # As in `Ballot.cast`: private auxiliary samples are asked about one by one.
+    task = (auxiliary.features, auxiliary.n_classes, templates, 1 if auxiliary.private else CHUNK_ROWS)
     for counts, n_ballots in _in_batches(_vote_batch, parties, task, n_jobs, watch):
         tally.add_counts(counts, n_ballots)
     return tally
@@ -112,6 +110,46 @@ def linear_parameters(
         yield from weights
 
 
+def _checked_names(parties: Any, n: int) -> NDArray[Any]:
+    """One name for each of n samples: all texts or all numbers, none missing."""
+    # numpy alone would turn NaN among texts into the text 'nan', and the number 1 into the text '1'.
+    names = np.asarray(parties, dtype=None if hasattr(parties, "dtype") else object)
+    if names.shape != (n,):
+        raise ShapeError("parties", got=names.shape, allowed=f"({n},), one name for each sample")
+    values = names.tolist()
+    missing = next((row for row, name in enumerate(values) if _is_missing(name)), None)
+    if missing is not None:
+        raise InputError(
+            f"Row {missing} (counting from 0) has no party: its name is {values[missing]!r}.", "Name a party for every sample, or drop it."
+        )
+    if names.dtype != object:
+        return names
+    if all(isinstance(name, str) for name in values):
+        return names
+    if not all(isinstance(name, int | float | np.number) for name in values):
+        raise InputError("The names of the parties cannot be sorted.", "Use texts or numbers, not both.")
+    return np.asarray([name.item() if isinstance(name, np.generic) else name for name in values])
+
+
+def _is_missing(name: Any) -> bool:
+    try:
+        return name is None or bool(name != name)
+    except TypeError:  # pandas' NA is neither equal nor unequal
+        return True
+
+
+def _check_templates(templates: Sequence[Template]) -> None:
+    if len(templates) == 0:
+        raise ParameterError("local", got=templates, allowed="at least one classifier")
+    for template in templates:
+        if isinstance(template, type):
+            raise WrongTypeError("The local classifier", template, f"an unfitted {template.__name__}(...), not the class itself")
+        if not hasattr(template, "fit") and not callable(template):
+            raise WrongTypeError(
+                "The local classifier", template, "an unfitted classifier with fit and predict, or a function that makes one"
+            )
+
+
 def _in_batches(work: Callable[..., Any], parties: Parties, task: Any, n_jobs: int | None, watch: Watch | None) -> Iterable[Any]:
     from joblib import Parallel, delayed, effective_n_jobs
 
@@ -123,27 +161,27 @@ def _in_batches(work: Callable[..., Any], parties: Parties, task: Any, n_jobs: i
     return watch(done, len(cuts)) if watch else done
 
 
-def _vote_batch(parties: Parties, task: tuple[Any, int, Sequence[Template]]) -> tuple[NDArray[np.int64], int]:
+def _vote_batch(parties: Parties, task: tuple[Any, int, Sequence[Template], int]) -> tuple[NDArray[np.int64], int]:
     from threadpoolctl import threadpool_limits
 
-    features, n_classes, templates = task
+    features, n_classes, templates, chunk_rows = task
     counts = np.zeros((n_classes, features.shape[0]), dtype=np.int64)
     columns = np.arange(features.shape[0])
     with threadpool_limits(limits=1, user_api="blas"):  # tiny problems: threads cost more than they bring
         for rows, labels, number in parties:
-            votes = local_votes(templates[number % len(templates)], rows, labels, features, number)
+            votes = local_votes(templates[number % len(templates)], rows, labels, features, number, chunk_rows)
             counts[votes, columns] += 1
     return counts.T, len(parties)
 
 
-def local_votes(template: Template, rows: Any, labels: Indices, features: Any, seed: int) -> Indices:
+def local_votes(template: Template, rows: Any, labels: Indices, features: Any, seed: int, chunk_rows: int = CHUNK_ROWS) -> Indices:
     """One party: train on its rows, vote on the auxiliary features. A party that saw one class votes for it."""
     present, own = np.unique(labels, return_inverse=True)  # some classifiers insist on 0, 1, 2, ...
     if present.size == 1:
         return np.full(features.shape[0], present[0])
-    classifier = _trained(template, rows, own, seed)
+    classifier = _trained(template, rows.copy(), own, seed)
     index = ClassIndex(tuple(range(present.size)))
-    votes = cast_votes(classifier, index, lambda start, stop: features[start:stop], features.shape[0])
+    votes = cast_votes(classifier, index, lambda start, stop: features[start:stop].copy(), features.shape[0], chunk_rows)
     return present[votes]
 
 
@@ -153,8 +191,10 @@ def _trained(template: Template, rows: Any, labels: Indices, seed: int) -> Any:
     from sklearn.base import clone
 
     own = clone(template) if hasattr(template, "get_params") else copy.deepcopy(template)
-    if hasattr(own, "get_params") and own.get_params().get("random_state", 0) is None:
-        own.set_params(random_state=seed)  # a stream shared by all would carry one party's data into the next one's ballot
+    if hasattr(own, "get_params"):  # a stream shared by all would carry one party's data into the next one's ballot
+        unseeded = [name for name, value in own.get_params().items() if name.endswith("random_state") and value is None]
+        if unseeded:  # of the classifier itself, or of a part of a pipeline
+            own.set_params(**dict.fromkeys(unseeded, seed))
     fitted = own.fit(rows, labels)
     return own if fitted is None else fitted
 
