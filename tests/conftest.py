@@ -1,0 +1,20 @@
+"""Settings for all tests, made before numpy and scipy are loaded."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side; threads of their own only get in each other's way
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # one of scikit-learn's checks asks for it
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where CI is set everything a test needs is installed: a skipped test is a failed one."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if os.environ.get("CI") and skipped and not hasattr(session.config, "workerinput"):
+        print(f"\n{len(skipped)} tests were skipped, which counts as failed where CI is set.")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
