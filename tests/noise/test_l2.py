@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import random
 import threading
-import time
 from fractions import Fraction
 from functools import cache
 
@@ -552,18 +551,15 @@ def test_the_exponential_radius_is_not_private(monkeypatch):
 # ---- size, precision, threads ----------------------------------------------------------------------------------------
 
 
-def test_a_thousand_dimensions_take_well_under_a_second():
+def test_a_thousand_dimensions_have_the_right_length():
     """Not seeded. False alarm: a length outside the central 1 − 3e-7 of Gamma(1000), in one of three draws, < 1e-6."""
     law, gamma = law_of(1000), stats.gamma(1000)
-    precision, times = flint.ctx.prec, []
+    precision = flint.ctx.prec
     for _ in range(3):
-        start = time.perf_counter()
         units = law.draw(Entropy())
-        times.append(time.perf_counter() - start)
         length = math.sqrt(sum(int(unit) ** 2 for unit in units)) * SPACING / SCALE
         assert gamma.ppf(1.5e-7) < length < gamma.isf(1.5e-7)
         assert flint.ctx.prec == precision
-    assert min(times) < 0.5
 
 
 @pytest.mark.parametrize("precision", [10, 53, 333])
