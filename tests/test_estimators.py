@@ -174,13 +174,30 @@ def test_a_progress_bar_is_drawn_on_request(capfd: pytest.CaptureFixture[str]) -
         ({}, {"auxiliary": PUBLIC[:, :2]}, ShapeError, "4 columns, as X has"),
         ({}, {"auxiliary": np.full((3, 4), np.nan)}, InputError, "NaN or infinite"),
         ({}, {"y": np.full(len(X), "ash")}, LabelError, "one class only"),
-        ({}, {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))}, ParameterError, "auxiliary.classes"),
+        ({}, {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))}, UnknownClassError, "is not among the 2 classes"),
+        ({"classes": list(NAMES)}, {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))}, ParameterError, "auxiliary.classes"),
     ],
 )
 def test_bad_input(changes: dict[str, Any], arguments: dict[str, Any], error: type[Exception], complaint: str) -> None:
     given = {"y": Y, "parties": PARTIES, "auxiliary": PUBLIC, **arguments}
     with pytest.raises(error, match=complaint):
         almost_noiseless(**changes).fit(X, **given)
+
+
+def test_the_classes_of_an_auxiliary_set_are_public() -> None:
+    auxiliary = AuxiliarySet.scaled(PUBLIC, [*NAMES[::-1], "oak"], 0.5, standardise=True)
+    model = almost_noiseless().fit(X, Y, parties=PARTIES, auxiliary=auxiliary)
+    assert model.certificate_.assumed_public == ()
+    assert model.classes_.tolist() == ["cedar", "birch", "ash", "oak"]
+    assert model.score(X, Y) > 0.9
+
+
+def test_terms_are_checked_before_anything_is_cast() -> None:
+    def never(rows: np.ndarray) -> np.ndarray:
+        raise AssertionError("asked although ε is wrong")
+
+    with pytest.raises(ParameterError, match="epsilon"):
+        PrivateClassifier(epsilon=-1.0).fit_classifiers([never], AuxiliarySet.scaled(PUBLIC, NAMES))
 
 
 def test_votes_need_votes() -> None:

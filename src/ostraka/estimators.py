@@ -110,9 +110,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 (`avg` needs none).
 
         """
-        terms = self._terms(classes_from_data=self.classes is None)
+        public = auxiliary.classes if isinstance(auxiliary, AuxiliarySet) and self.classes is None else self.classes
+        terms = self._terms(classes_from_data=public is None)
         X, y = self._validated(X, y)
-        self.classes_, labels = self._labelled(y)
+        self.classes_, labels = _labelled(y, public)
         prepared = self._prepared(auxiliary, X.shape[1])
         if prepared.classes != _plain(self.classes_):
             raise ParameterError("auxiliary.classes", got=prepared.classes, allowed=str(_plain(self.classes_)))
@@ -127,19 +128,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_classifiers(self, classifiers: Iterable[Any], auxiliary: Any) -> Self:
         """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a function; one per party."""
+        terms = self._terms()
         prepared = self._prepared_for_votes(auxiliary)
         tally = Tally(prepared)
         for classifier in watch("Voting", self.progress)(classifiers, _length(classifiers)):
             tally.add(Ballot.cast(classifier, prepared))
-        return self._published(self._polled(tally, self._terms()))
+        return self._published(self._polled(tally, terms))
 
     def fit_ballots(self, ballots: Iterable[Ballot], auxiliary: AuxiliarySet) -> Self:
         """Release from ballots, one per party, that were cast on this auxiliary set."""
+        terms = self._terms()
         prepared = self._prepared_for_votes(auxiliary)
         tally = Tally(prepared)
         for ballot in watch("Counting", self.progress)(ballots, _length(ballots)):
             tally.add(ballot)
-        return self._published(self._polled(tally, self._terms()))
+        return self._published(self._polled(tally, terms))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores: one number per sample for two classes, one per class for more."""
@@ -197,17 +200,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = _validate(self, X, y, **_NUMBERS)
         check_classification_targets(y)
         return X, y
-
-    def _labelled(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        classes, labels = np.unique(y, return_inverse=True)
-        if self.classes is not None:
-            classes = np.asarray(list(self.classes))
-            labels = ClassIndex(_plain(classes)).of(y)
-        if len(classes) < 2:
-            raise LabelError(
-                f"y holds one class only, {classes[0]!r}.", "A classifier needs at least two; give classes=[...] if there are more."
-            )
-        return classes, labels
 
     def _prepared(self, auxiliary: Any, n_columns: int) -> AuxiliarySet:
         """The auxiliary set with its public preprocessing."""
@@ -281,6 +273,19 @@ def _validate(estimator: PrivateClassifier, *arrays: Any, **options: Any) -> Any
     except ImportError:
         return estimator._validate_data(*arrays, **options)
     return validate_data(estimator, *arrays, **options)
+
+
+def _labelled(y: NDArray[Any], public: Iterable[ClassName] | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The classes, from the public list or else from the labels, and the index of each label."""
+    classes, labels = np.unique(y, return_inverse=True)
+    if public is not None:
+        classes = np.asarray(list(public))
+        labels = ClassIndex(_plain(classes)).of(y)
+    if len(classes) < 2:
+        raise LabelError(
+            f"y holds one class only, {classes[0]!r}.", "A classifier needs at least two; give classes=[...] if there are more."
+        )
+    return classes, labels
 
 
 def _readable(X: Any) -> Any:
