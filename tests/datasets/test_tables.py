@@ -507,13 +507,6 @@ class TestNames:
             tables.read(tmp_path / name)
         assert caught.value.filename == str(tmp_path / name)
 
-    @pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-    @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.npz", "t.svm"])
-    def test_a_file_that_may_not_be_read(self, tmp_path: Path, name: str) -> None:
-        written(tmp_path / name, "a\n1\n").chmod(0)
-        with pytest.raises(PermissionError):
-            tables.read(tmp_path / name)
-
 
 class TestWriting:
     @pytest.mark.parametrize("name", ["t.npz", "t.svm", "t.svm.gz"])
