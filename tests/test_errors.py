@@ -61,3 +61,15 @@ def test_numbers_become_plain() -> None:
     assert type(number("x", np.float32(0.5), 0.0, 1.0)) is float
     assert type(number("x", np.int64(1), 0.0, 1.0)) is float
     assert type(count("x", np.int64(1), 0)) is int
+
+
+@pytest.mark.parametrize(
+    "error", [ParameterError("x", got=1, allowed="2"), WrongTypeError("x", 1, "y"), tree.TooFewPartiesError(1, 2), tree.RehearsalError()]
+)
+def test_errors_cross_from_workers_as_they_are(error: OstrakaError) -> None:
+    import pickle
+
+    twin = pickle.loads(pickle.dumps(error))
+    assert type(twin) is type(error)
+    assert str(twin) == str(error)
+    assert vars(twin) == vars(error)

@@ -53,6 +53,7 @@ class AuxiliarySet:
         classes: the names of the classes. Their order is the order of class indices and is never changed.
         preprocessing: the public map from samples to features. None: the samples are features already, and must lie in
             the unit ball.
+        feature_names: names of the columns; by default those of a data frame.
         private: whether the samples are private themselves. Then `preprocessing` must not have been fitted on them.
 
     """
@@ -62,7 +63,7 @@ class AuxiliarySet:
     preprocessing: Preprocessing | None = field(default=None, kw_only=True)
     private: bool = field(default=False, kw_only=True)
     features: Features = field(init=False, repr=False)
-    feature_names: tuple[str, ...] | None = field(init=False, repr=False)
+    feature_names: tuple[str, ...] | None = field(default=None, kw_only=True, repr=False)
     _digest: str | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -75,7 +76,7 @@ class AuxiliarySet:
                 "preprocessing", got=None, allowed="Preprocessing(radius=...) with a public radius: private samples are clipped"
             )
         object.__setattr__(self, "features", _frozen_features(samples, self.preprocessing))
-        object.__setattr__(self, "feature_names", _column_names(samples))
+        object.__setattr__(self, "feature_names", self.feature_names or _column_names(samples))
 
     @classmethod
     def scaled(

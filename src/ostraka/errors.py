@@ -77,7 +77,18 @@ def count(name: str, given: Any, least: int, most: int | None = None) -> int:
 
 
 class OstrakaError(Exception):
-    """The root of the tree above."""
+    """The root of the tree that the module draws."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross from workers to the caller as they are: text and facts, without building the text anew."""
+        return _revived, (type(self), self.args, self.__dict__.copy())
+
+
+def _revived(kind: type[OstrakaError], args: tuple[Any, ...], facts: dict[str, Any]) -> OstrakaError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
 
 
 class InputError(OstrakaError, ValueError):
@@ -131,7 +142,7 @@ class UnknownClassError(InputError):
         shown = ", ".join(repr(name) for name in classes[:10]) + (", ..." if len(classes) > 10 else "")
         super().__init__(
             f"Class {given!r} is not among the {len(classes)} classes {shown}.",
-            "List every class when the auxiliary set is made; the list is public and fixed.",
+            "List every class beforehand (classes=, --classes); the list is public and fixed.",
         )
 
 
@@ -153,7 +164,7 @@ class TooFewPartiesError(InputError):
         self.got, self.least = got, least
         super().__init__(
             f"{got} {'party has' if got == 1 else 'parties have'} contributed, but at least {least} are needed.",
-            "Add a ballot first." if least == 1 else "Wait for more parties; with one party alone the result would describe that party.",
+            "Wait for more parties." + (" With one party alone the result would describe that party." if got == 1 else ""),
         )
 
 
@@ -164,7 +175,7 @@ class OtherAuxiliarySetError(InputError):
         self.got, self.expected = got, expected
         super().__init__(
             f"This ballot was cast on the auxiliary set {got[:12]}..., but the tally is of {expected[:12]}....",
-            "Cast it again on the poll's own auxiliary set (same rows, same order, same classes).",
+            "Cast it on the poll's own AuxiliarySet: same rows in the same order, same classes, same preprocessing.",
         )
 
 

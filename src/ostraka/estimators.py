@@ -12,6 +12,7 @@ synthetic data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -51,8 +52,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lambda_: strength of the regulariser, local and global; choose it without looking at private data.
         calibration: "tight" (the smallest sensitivities we can prove) or "paper" (those of Hamm et al. 2016).
         loss: "logistic" or "huber".
-        local: what a party trains: an unfitted classifier, a function (rows, labels) ↦ classifier, or a list of them that the parties
-            take in turn. None: a regularised linear classifier, as in the paper. They see features standardised by the auxiliary set.
+        local: what a party trains: an unfitted classifier, a function (rows, labels) ↦ classifier, or a list of them from which
+            parties take one by their name. None: a regularised linear classifier, as in the paper. They see features standardised by the auxiliary
+            set.
         classes: the public list of classes. None: those in y, which are then taken to be public, and the certificate says so.
         radius: a public bound for the length of samples, which are divided by it and clipped. None: standardise by the auxiliary set.
         intercept: the value of a constant feature, between 0 and 1; 0 for none.
@@ -206,9 +208,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(auxiliary, AuxiliarySet):
             return auxiliary
         classes = _plain(self.classes_)
-        if auxiliary is None:
-            return AuxiliarySet.synthetic(n_columns, classes, radius=self.radius or 1.0, constant=self.intercept)
         names = getattr(self, "feature_names_in_", None)
+        if auxiliary is None:
+            synthetic = AuxiliarySet.synthetic(n_columns, classes, radius=self.radius or 1.0, constant=self.intercept)
+            return synthetic if names is None else replace(synthetic, feature_names=tuple(names))
         columns = getattr(auxiliary, "columns", None)
         if names is not None and columns is not None and list(columns) != list(names):
             raise InputError(

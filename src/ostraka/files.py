@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["check_folder", "write_atomically"]
+__all__ = ["check_folder", "check_new", "write_atomically"]
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -27,6 +27,15 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             Path(temporary).unlink()
         raise
+
+
+def check_new(path: Path, force: bool) -> None:
+    """Refuse to write where something is already, unless told to; refuse folders and missing folders."""
+    check_folder(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    if path.exists() and not force:
+        raise FileExistsError(errno.EEXIST, "it is there already; --force replaces it", str(path))
 
 
 def check_folder(path: Path) -> None:

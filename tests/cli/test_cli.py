@@ -112,12 +112,31 @@ class TestEveryCommand:
         assert "Mind" in out, "ten parties drown in noise, and it says so"
         assert Release.load(folder / "f.ostraka").certificate.assumed_public == ()
 
+    def test_rows_may_be_parties_and_names_survive_without_an_auxiliary_set(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+        table = pd.read_csv(folder / "hospitals.csv").drop(columns="hospital")
+        table["patient"] = "text"
+        table.to_csv(folder / "rows.csv", index=False)
+        words = learning(folder, **{"--party-column": "", "--auxiliary": "", "--drop": "patient", "--radius": "200", "--method": "avg"})
+        code, out, err = called(capsys, monkeypatch, "learn", str(folder / "rows.csv"), *words[1:], "--rows-are-parties", "--force")
+        assert code == 0, err
+        assert "among 1500 parties" in out
+        model = Release.load(folder / "model.ostraka")
+        assert model.model.task.feature_names == tuple(COLUMNS)
+        shuffled = folder / "shuffled.csv"
+        table[["outcome", "patient", *COLUMNS[::-1]]].to_csv(shuffled, index=False)
+        kept = folder / "kept.csv"
+        code, _, err = called(capsys, monkeypatch, "predict", str(folder / "model.ostraka"), str(shuffled), "--out", str(kept), "--keep")
+        assert code == 0, err
+        result = pd.read_csv(kept)
+        assert list(result.columns) == ["outcome", "patient", *COLUMNS[::-1], "prediction"]
+        assert (result.prediction == model.predict(table[COLUMNS])).all()
+
     def test_plan(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
         sizes = ["--parties", "5000", "--samples", "1000", "--features", "50", "--classes", "6"]
         code, out, _ = called(capsys, monkeypatch, "plan", *sizes, "--figure", str(folder / "plan.png"))
         assert code == 0
         assert all(method in out for method in ("soft", "vote", "avg"))
-        assert "no number" in out, "vote does not gain from more parties"
+        assert "none" in out, "vote does not gain from more parties"
         assert (folder / "plan.png").read_bytes().startswith(b"\x89PNG")
 
     @pytest.mark.slow
@@ -154,6 +173,10 @@ class TestErrors:
             ({"--label-column": "fate"}, 19, "no column 'fate'; it has 'age'"),
             ({"--auxiliary": "nowhere.csv"}, 30, "no file or folder 'nowhere.csv'"),
             ({"--out": "nowhere/model"}, 30, "no file or folder 'nowhere'"),
+            ({"--out": "."}, 32, "it is a folder"),
+            ({"--party-column": ""}, 18, "or else --rows-are-parties"),
+            ({"--method": "avg", "--local": "forest"}, 18, '"linear" for the method avg'),
+            ({"--label-column": "bmi", "--drop": "outcome", "--auxiliary": ""}, 19, "Unknown label type"),
             ({"--classes": "ill,dead"}, 14, "Class 'well' is not among"),
             ({"--least-parties": "301"}, 16, "300 parties have contributed, but at least 301"),
             ({"--party-column": "outcome", "--label-column": "hospital"}, 14, ""),
@@ -168,6 +191,18 @@ class TestErrors:
         assert complaint in err
         assert out == ""
         assert not (folder / "never.ostraka").exists()
+
+    def test_nothing_is_replaced_without_being_told_to(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+        """A release that is lost is ε spent for nothing."""
+        out = folder / "twice.ostraka"
+        out.write_bytes(b"precious")
+        code, _, err = called(capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(out)}))
+        assert (code, "--force replaces it" in err) == (32, True)
+        assert out.read_bytes() == b"precious"
+        assert called(capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(out)}), "--force")[0] == 0
+        same = str(folder / "public.csv")
+        code, _, err = called(capsys, monkeypatch, "predict", str(out), same, "--out", same)
+        assert code == 32
 
     def test_files_that_are_not_what_they_say(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
         code, _, err = called(capsys, monkeypatch, "inspect", str(folder / "hospitals.csv"))

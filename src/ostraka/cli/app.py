@@ -20,6 +20,9 @@ def main() -> NoReturn:
         sys.exit(33)
     from ostraka.cli.exits import INTERRUPTED, code_of
 
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without ε still gets the rest
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
         left = build()(standalone_mode=False)  # typer turns Ctrl-C into an exit code, in some versions

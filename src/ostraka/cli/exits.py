@@ -25,12 +25,13 @@ EXIT_CODES: dict[type[Exception], int] = {
     errors.RehearsalError: 21,
     errors.CloneError: 22,
     errors.PrecisionError: 23,
+    ValueError: 19,
     FileNotFoundError: 30,
     PermissionError: 31,
     OSError: 32,
     ImportError: 33,
 }
-"""The most specific class that fits gives the code."""
+"""The most specific class that fits gives the code. A plain ValueError is scikit-learn refusing the input."""
 
 
 def code_of(error: BaseException) -> int | None:

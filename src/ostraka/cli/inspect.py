@@ -58,6 +58,6 @@ def _named(task: Task) -> str:
 
 def _auxiliary(promised: Certificate) -> str:
     if promised.auxiliary_samples is None:
-        return "none was needed"
+        return "no votes were needed"
     kind = "public samples on which the parties voted" if promised.auxiliary_digest else "samples, private themselves"
     return f"{promised.auxiliary_samples} {kind}"

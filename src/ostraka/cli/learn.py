@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "Example: [bold]ostraka learn hospitals.csv --party-column hospital --label-column outcome --auxiliary public.csv "
-    "--method soft --epsilon 1 --out model.ostraka[/]"
+    "--method avg --epsilon 1 --lambda 0.001 --out model.ostraka[/]"
 )
 
 
@@ -39,7 +39,12 @@ def learn(
         float, typer.Option(help="Privacy loss for a whole party. Smaller is more private, and noisier; 1 is a common choice.")
     ],
     out: Annotated[Path, typer.Option(help="Where to write the model with its certificate.")],
-    party_column: Annotated[str | None, typer.Option(help="The column that says who holds each sample. Not for a folder.")] = None,
+    party_column: Annotated[
+        str | None, typer.Option(help="The column that says who holds each sample. In a folder the files are the parties.")
+    ] = None,
+    rows_are_parties: Annotated[
+        bool, typer.Option("--rows-are-parties", help="Every row is a party of its own: protects single samples, not whole holders.")
+    ] = False,
     auxiliary: Annotated[
         Path | None, typer.Option(help="Public samples without labels, on which the parties vote; they also set the scale of the features.")
     ] = None,
@@ -51,7 +56,10 @@ def learn(
     ] = CalibrationName.tight,
     lambda_: Annotated[
         float,
-        typer.Option("--lambda", help="Strength of the regulariser. Larger means less noise and a simpler model. Choose without looking."),
+        typer.Option(
+            "--lambda",
+            help="Strength of the regulariser. Larger means less noise and a simpler model. Choose it before looking at the data.",
+        ),
     ] = 1e-4,
     local: Annotated[
         str,
@@ -69,6 +77,7 @@ def learn(
     intercept: Annotated[float, typer.Option(help="Value of a constant feature, from 0 (none) to below 1.")] = 0.5,
     least_parties: Annotated[int, typer.Option(help="Refuse to release for fewer parties.")] = 2,
     jobs: Annotated[int, typer.Option(help="Workers for local training; -1 means all cores.")] = -1,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")] = False,
 ) -> None:
     """Make one private classifier from the samples of many parties, and write it with its certificate.
 
@@ -78,10 +87,10 @@ def learn(
 
     from ostraka.datasets import tables
     from ostraka.estimators import PrivateClassifier
-    from ostraka.files import check_folder
-    from ostraka.local.named import named
+    from ostraka.files import check_new
 
-    check_folder(out)
+    check_new(out, force)
+    _check_parties(data, party_column, rows_are_parties)
     table = tables.read(data, label_column=label_column, party_column=party_column, drop=drop or ())
     columns = list(table.samples.columns) if hasattr(table.samples, "columns") else None
     public = None if auxiliary is None else tables.read(auxiliary, columns=columns).samples
@@ -91,7 +100,7 @@ def learn(
         epsilon,
         lambda_=lambda_,
         calibration=calibration.value,
-        local=named(local),
+        local=_local(method, local),
         classes=None if classes is None else _typed(classes, table.labels),
         radius=radius,
         intercept=intercept,
@@ -102,6 +111,23 @@ def learn(
     estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
     estimator.release_.save(out)
     _report(out, estimator)
+
+
+def _local(method: Method, name: str) -> object:
+    from ostraka.errors import ParameterError
+    from ostraka.local.named import named
+
+    if method is Method.avg and name != "linear":
+        raise ParameterError("--local", got=name, allowed='"linear" for the method avg, which averages parameters')
+    return named(name)
+
+
+def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool) -> None:
+    """Who is protected must be said: a forgotten option must not turn whole hospitals into single patients."""
+    from ostraka.errors import ParameterError
+
+    if data.is_file() and (party_column is None) != rows_are_parties:
+        raise ParameterError("--party-column", got=party_column, allowed="the column that names the parties, or else --rows-are-parties")
 
 
 def _typed(classes: str, labels: object) -> list[str] | list[int]:

@@ -22,6 +22,7 @@ def plan(
     classes: Annotated[int, typer.Option(help="How many classes there are.")] = 2,
     epsilon: Annotated[float, typer.Option(help="Privacy loss for a whole party.")] = 1.0,
     lambda_: Annotated[float, typer.Option("--lambda", help="Strength of the regulariser.")] = 1e-4,
+    intercept: Annotated[float, typer.Option(help="Value of the constant feature; 0 for none.")] = 0.5,
     calibration: Annotated[CalibrationName, typer.Option(help="tight, or as in the paper.")] = CalibrationName.tight,
     target: Annotated[float, typer.Option(help="The noise-to-signal to aim at: below 0.3 little is lost, above 1 little is left.")] = 0.3,
     figure: Annotated[Path | None, typer.Option(help="Draw noise-to-signal against ε into this .png or .svg file.")] = None,
@@ -35,7 +36,7 @@ def plan(
 
     terms = Terms(epsilon=epsilon, lambda_=lambda_, calibration=calibration.value)
     settings = [
-        Setting(method=method, n_parties=parties, n_samples=samples, n_features=features, n_classes=classes, terms=terms)
+        Setting(method=method, n_parties=parties, n_samples=samples, n_features=features + (intercept > 0), n_classes=classes, terms=terms)
         for method in METHODS
     ]
     _show(settings, target)
@@ -57,22 +58,11 @@ def _show(settings: list[Setting], target: float) -> None:
     table = Table(
         title=f"{first.n_parties} parties, ε = {first.terms.epsilon:g}, {first.terms.calibration} calibration", title_justify="left"
     )
-    for name in (
-        "method",
-        "sensitivity",
-        "numbers with noise",
-        "noise-to-signal",
-        f"ε for {target:g}",
-        f"parties for {target:g}",
-        "risk bound",
-    ):
+    for name in ("method", "moves by", "numbers", "noise/signal", f"ε for {target:g}", f"parties for {target:g}"):
         table.add_column(name, justify="left" if name == "method" else "right")
+    bounds = []
     for setting in settings:
         certificate = setting.certificate()
-        bound = "-"
-        if certificate.auxiliary_samples is not None:
-            risk = risk_bound(certificate, loss_for(setting.n_classes), reference_norm=1.0)
-            bound = f"{risk.total:.3g}" + ("" if risk.proved else " (guide)")
         parties = needed_parties(setting, target)
         table.add_row(
             setting.method,
@@ -80,13 +70,19 @@ def _show(settings: list[Setting], target: float) -> None:
             str(certificate.dimension),
             f"{setting.noise_to_signal():.3g}",
             f"{needed_epsilon(setting, target):.3g}",
-            "no number" if parties is None else f"{parties:,}",
-            bound,
+            "none" if parties is None else f"{parties:,}",
         )
+        if certificate.auxiliary_samples is not None:
+            risk = risk_bound(certificate, loss_for(setting.n_classes), reference_norm=1.0)
+            bounds.append(f"{setting.method} {risk.total:.3g}" + ("" if risk.proved else " (a guide: proved for two classes only)"))
     console = Console()
     console.print(table)
     console.print(
-        "Risk bound: with probability 0.9 the risk exceeds that of any classifier of length 1 by at most this (Theorem 4 of Hamm et al. "
-        "2016; a loss above 0.7 is no better than guessing between two classes, so bounds above that say nothing).",
+        "moves by: how far one party can move the model. numbers: how many get noise. "
+        "noise/signal: below 0.3 little is lost, above 1 little is left.\n"
+        "Theorem 4 of Hamm et al. 2016 bounds the risk above that of any classifier of length 1, with probability 0.9: "
+        f"{', '.join(bounds)}. "
+        "Bounds above 0.7, the loss of guessing, say nothing.",
         style="dim",
+        highlight=False,
     )

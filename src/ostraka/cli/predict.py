@@ -15,22 +15,28 @@ def predict(
     data: Annotated[Path, typer.Argument(help="Samples with the columns that the model was made for; others are ignored.")],
     out: Annotated[Path, typer.Option(help="Where to write: .csv (also .gz, .zst) or .parquet, one row per sample.")],
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Add a column per class with the model's probability.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the columns of the samples.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep all columns of the table beside the prediction.")] = False,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column that is no feature, for models without column names; may be repeated.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")] = False,
 ) -> None:
     """Predict the class of new samples: a table with a column `prediction`."""
     import pandas as pd
 
     from ostraka.datasets import tables
+    from ostraka.files import check_new
     from ostraka.release import Release
 
+    check_new(out, force)
     release = Release.load(file)
     names = release.model.task.feature_names
-    samples = tables.read(data, columns=names).samples
+    samples = tables.read(data, columns=names, drop=drop or ()).samples
     result = pd.DataFrame({"prediction": release.predict(samples)})
     if probabilities:
         columns = [f"probability_{name}" for name in release.model.task.classes]
         result[columns] = release.predict_proba(samples)
-    if keep and hasattr(samples, "columns"):
-        result = pd.concat([samples.reset_index(drop=True), result], axis=1)
+    if keep:
+        result = pd.concat([tables.frame(data), result], axis=1)
     tables.write(result, out)
     typer.echo(f"Wrote {len(result)} predictions to {out}.")

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ostraka.errors import FormatError, InputError, ParameterError
 from ostraka.files import write_atomically
 
-__all__ = ["Table", "read", "write"]
+__all__ = ["Table", "frame", "read", "write"]
 
 COMPRESSIONS = (".gz", ".zst")
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
@@ -87,6 +87,15 @@ def read(
     if kind == ".npz":
         return _filled(_read_npz(path, label_column, party_column), path)
     return _filled(_read_svmlight([path], label_column, party_column)[0], path)
+
+
+def frame(path: str | Path) -> Any:
+    """A CSV or Parquet file as it is, all columns."""
+    path = Path(path)
+    kind = _kind(path)
+    if kind not in (".csv", ".parquet"):
+        raise ParameterError("file", got=path.name, allowed="a .csv (also .gz, .zst) or .parquet file, whose columns have names")
+    return _read_frame(path, kind)
 
 
 def write(frame: Any, path: str | Path) -> None:
