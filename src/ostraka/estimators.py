@@ -53,8 +53,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         calibration: "tight" (the smallest sensitivities we can prove) or "paper" (those of Hamm et al. 2016).
         loss: "logistic" or "huber".
         local: what a party trains: an unfitted classifier, a function (rows, labels) ↦ classifier, or a list of them from which
-            parties take one by their name. None: a regularised linear classifier, as in the paper. They see features standardised by the auxiliary
-            set.
+            parties take one by their name. None: a regularised linear classifier, as in the paper. They see features that were
+            standardised by the auxiliary set.
         classes: the public list of classes. None: those in y, which are then taken to be public, and the certificate says so.
         radius: a public bound for the length of samples, which are divided by it and clipped. None: standardise by the auxiliary set.
         intercept: the value of a constant feature, between 0 and 1; 0 for none.
