@@ -24,6 +24,7 @@ from ostraka.auxiliary import AuxiliarySet
 from ostraka.ballot import CHUNK_ROWS, cast_votes
 from ostraka.classes import ClassIndex, Indices
 from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeError
+from ostraka.local.batched import can_batch, train_batched
 from ostraka.local.ensemble import tally_linear
 from ostraka.local.linear import train_features
 from ostraka.losses import Array
@@ -34,6 +35,7 @@ __all__ = ["Parties", "Watch", "tally_parties", "tally_linear_parties", "linear_
 PARALLEL_FROM = 256
 """Fewer parties are not worth starting workers for."""
 BATCHES_PER_WORKER = 16
+PARTIES_AT_ONCE = 2048
 
 Template: TypeAlias = Any
 """An unfitted classifier with `fit` and `predict`, or a function (rows, labels) ↦ classifier."""
@@ -97,7 +99,7 @@ def tally_linear_parties(
 ) -> Tally:
     """The same with the paper's own local classifier, certified, cast by matrix products."""
     tally = Tally(auxiliary)
-    for weights in _in_batches(_train_batch, parties, (auxiliary.n_classes, lambda_, loss), n_jobs, watch):
+    for weights in _trained_linear(parties, auxiliary.n_classes, lambda_, loss, n_jobs, watch):
         tally.add_counts(tally_linear(weights, auxiliary).counts, len(weights))
     return tally
 
@@ -106,7 +108,7 @@ def linear_parameters(
     parties: Parties, n_classes: int, lambda_: float, loss: str, *, n_jobs: int | None = -1, watch: Watch | None = None
 ) -> Iterator[Array]:
     """The parameters of each party's own certified linear classifier, in no particular order."""
-    for weights in _in_batches(_train_batch, parties, (n_classes, lambda_, loss), n_jobs, watch):
+    for weights in _trained_linear(parties, n_classes, lambda_, loss, n_jobs, watch):
         yield from weights
 
 
@@ -148,6 +150,18 @@ def _check_templates(templates: Sequence[Template]) -> None:
             raise WrongTypeError(
                 "The local classifier", template, "an unfitted classifier with fit and predict, or a function that makes one"
             )
+
+
+def _trained_linear(
+    parties: Parties, n_classes: int, lambda_: float, loss: str, n_jobs: int | None, watch: Watch | None
+) -> Iterable[Array]:
+    """Weights in batches: many parties in one compiled loop, few (or without numba) one by one."""
+    if len(parties) < PARALLEL_FROM or not can_batch(parties.features, loss):
+        return _in_batches(_train_batch, parties, (n_classes, lambda_, loss), n_jobs, watch)
+    cuts = range(0, len(parties), PARTIES_AT_ONCE)
+    parts = (parties.part(first, min(first + PARTIES_AT_ONCE, len(parties))) for first in cuts)
+    trained = (train_batched(part.features, part.labels, part.starts, n_classes, lambda_) for part in parts)
+    return watch(trained, len(cuts)) if watch else trained
 
 
 def _in_batches(work: Callable[..., Any], parties: Parties, task: Any, n_jobs: int | None, watch: Watch | None) -> Iterable[Any]:
