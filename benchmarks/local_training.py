@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def _row(name: str, n_parties: int, n: int, d: int, n_classes: int) -> dict[str,
     starts = np.arange(0, n_parties * n + 1, n)
     train_batched(rows[: 2 * n], labels[: 2 * n], starts[:3], n_classes, LAMBDA)  # compiled before the clock starts
     seconds = best_times({"ours": lambda: train_batched(rows, labels, starts, n_classes, LAMBDA, GRADIENT_NORM)})["ours"]
-    parts = [slice(a, b) for a, b in zip(starts[:-1], starts[1:])]
+    parts = [slice(a, b) for a, b in pairwise(starts)]
     parts = [part for part in parts if len(np.unique(labels[part])) > 1][:N_TIMED]
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
