@@ -171,6 +171,8 @@ def test_a_progress_bar_is_drawn_on_request(capfd: pytest.CaptureFixture[str]) -
         ({"least_parties": 101}, {}, TooFewPartiesError, "100 parties have contributed, but at least 101"),
         ({}, {"parties": PARTIES[:5]}, ShapeError, "one name for each sample"),
         ({}, {"parties": np.zeros(len(X))}, TooFewPartiesError, "1 party"),
+        ({}, {"auxiliary": X}, ParameterError, "other, public samples"),
+        ({}, {"auxiliary": X.copy()}, ParameterError, "other, public samples"),
         ({}, {"auxiliary": PUBLIC[:, :2]}, ShapeError, "4 columns, as X has"),
         ({}, {"auxiliary": np.full((3, 4), np.nan)}, InputError, "NaN or infinite"),
         ({}, {"y": np.full(len(X), "ash")}, LabelError, "one class only"),
@@ -198,6 +200,14 @@ def test_terms_are_checked_before_anything_is_cast() -> None:
 
     with pytest.raises(ParameterError, match="epsilon"):
         PrivateClassifier(epsilon=-1.0).fit_classifiers([never], AuxiliarySet.scaled(PUBLIC, NAMES))
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one() -> None:
+    model = almost_noiseless().fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    with pytest.raises(TooFewPartiesError):
+        model.fit(X, np.char.upper(Y), parties=np.zeros(len(X)), auxiliary=PUBLIC)
+    assert model.classes_.tolist() == list(NAMES)
+    assert model.score(X, Y) > 0.9
 
 
 def test_votes_need_votes() -> None:

@@ -112,6 +112,12 @@ class Certificate:
             raise ParameterError("sensitivity_parts.rule", got=parts.rule, allowed=" or ".join(map(repr, _RULES)))
         if not parts.grid >= self.grid * math.sqrt(self.dimension):
             raise ParameterError("sensitivity_parts.grid", got=parts.grid, allowed="at least grid·√dimension")
+        if self.auxiliary_samples is not None and not self.auxiliary_samples >= 1:
+            raise ParameterError("auxiliary_samples", got=self.auxiliary_samples, allowed="1 or more")
+        if self.neighbours == ONE_PARTY_AND_SAMPLE and self.auxiliary_digest is not None:
+            raise ParameterError("auxiliary_digest", got=self.auxiliary_digest, allowed="none for a private auxiliary set")
+        if not all(text.isprintable() for text in (self.coordinates, *self.assumed_public)):
+            raise ParameterError("coordinates, assumed_public", got="control characters", allowed="printable text")
         if parts.rule == "ball" or self.method == "avg":
             diameter = 2.0 * (self.radius or math.inf) / (self.parties if self.method == "avg" else 1)
             if not parts.bound >= diameter:
@@ -199,4 +205,8 @@ def _checked(cls: type, content: dict[str, Any], *, skip: bool = False) -> dict[
     for name, value in content.items():
         if isinstance(value, bool) or not isinstance(value, _KINDS[declared[name]]):
             raise FormatError("certificate", f"{name} is {value!r}, not {declared[name]}")
-    return {name: value for name, value in content.items() if not (skip and isinstance(value, SensitivityParts))}
+    try:
+        numbers = {name: float(value) for name, value in content.items() if declared[name].startswith("float") and value is not None}
+    except OverflowError:
+        raise FormatError("certificate", "a number is too large") from None
+    return {name: value for name, value in (content | numbers).items() if not (skip and isinstance(value, SensitivityParts))}

@@ -112,21 +112,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 (`avg` needs none).
 
         """
+        if auxiliary is not None and _same(auxiliary, X):
+            raise ParameterError("auxiliary", got="X itself", allowed="other, public samples: their scale is published")
         public = auxiliary.classes if isinstance(auxiliary, AuxiliarySet) and self.classes is None else self.classes
         terms = self._terms(classes_from_data=public is None)
         X, y = self._validated(X, y)
-        self.classes_, labels = _labelled(y, public)
-        prepared = self._prepared(auxiliary, X.shape[1])
-        if prepared.classes != _plain(self.classes_):
-            raise ParameterError("auxiliary.classes", got=prepared.classes, allowed=str(_plain(self.classes_)))
+        classes, labels = _labelled(y, public)
+        prepared = self._prepared(auxiliary, X.shape[1], _plain(classes))
+        if prepared.classes != _plain(classes):
+            raise ParameterError("auxiliary.classes", got=prepared.classes, allowed=str(_plain(classes)))
         task = Task.of(prepared)
         if task.n_columns != X.shape[1]:
             raise ShapeError("The auxiliary samples", got=(prepared.n_samples, task.n_columns), allowed=f"{X.shape[1]} columns, as X has")
         grouped = Parties.group(task.features(X), labels, parties)
         terms.checked_parties(len(grouped))
         if self.method == "avg":
-            return self._published(self._averaged(grouped, task, terms))
-        return self._published(self._polled(self._tallied(grouped, prepared), terms))
+            return self._published(self._averaged(grouped, task, terms), classes)
+        return self._published(self._polled(self._tallied(grouped, prepared), terms), classes)
 
     def fit_classifiers(self, classifiers: Iterable[Any], auxiliary: Any) -> Self:
         """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a function; one per party."""
@@ -135,7 +137,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tally = Tally(prepared)
         for classifier in watch("Voting", self.progress)(classifiers, _length(classifiers)):
             tally.add(Ballot.cast(classifier, prepared))
-        return self._published(self._polled(tally, terms))
+        return self._published(self._polled(tally, terms), np.asarray(prepared.classes), prepared)
 
     def fit_ballots(self, ballots: Iterable[Ballot], auxiliary: AuxiliarySet) -> Self:
         """Release from ballots, one per party, that were cast on this auxiliary set."""
@@ -144,7 +146,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tally = Tally(prepared)
         for ballot in watch("Counting", self.progress)(ballots, _length(ballots)):
             tally.add(ballot)
-        return self._published(self._polled(tally, terms))
+        return self._published(self._polled(tally, terms), np.asarray(prepared.classes), prepared)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores: one number per sample for two classes, one per class for more."""
@@ -203,14 +205,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         return X, y
 
-    def _prepared(self, auxiliary: Any, n_columns: int) -> AuxiliarySet:
+    def _prepared(self, auxiliary: Any, n_columns: int, classes: tuple[ClassName, ...]) -> AuxiliarySet:
         """The auxiliary set with its public preprocessing."""
         if isinstance(auxiliary, AuxiliarySet):
             return auxiliary
-        classes = _plain(self.classes_)
         names = getattr(self, "feature_names_in_", None)
         if auxiliary is None:
-            synthetic = AuxiliarySet.synthetic(n_columns, classes, radius=self.radius or 1.0, constant=self.intercept)
+            radius = 1.0 if self.radius is None else self.radius
+            synthetic = AuxiliarySet.synthetic(n_columns, classes, radius=radius, constant=self.intercept)
             return synthetic if names is None else replace(synthetic, feature_names=tuple(names))
         columns = getattr(auxiliary, "columns", None)
         if names is not None and columns is not None and list(columns) != list(names):
@@ -227,10 +229,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.classes is None:
                 raise ParameterError("classes", got=None, allowed="the list of classes, or give an AuxiliarySet")
             auxiliary = self._scaled(auxiliary, _plain(np.asarray(list(self.classes))))
-        self.classes_ = np.asarray(auxiliary.classes)
-        self.n_features_in_ = Task.of(auxiliary).n_columns
-        if auxiliary.feature_names is not None:
-            self.feature_names_in_ = np.asarray(auxiliary.feature_names, dtype=object)
         prepared: AuxiliarySet = auxiliary
         return prepared
 
@@ -259,7 +257,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Entropy()
         return Rehearsal(int(check_random_state(self.random_state).randint(2**31)))
 
-    def _published(self, outcome: Release | Rehearsed) -> Self:
+    def _published(self, outcome: Release | Rehearsed, classes: NDArray[Any], auxiliary: AuxiliarySet | None = None) -> Self:
+        """Everything that was learnt, set together: a fit that fails leaves an earlier one as it was."""
+        self.classes_ = classes
+        if auxiliary is not None:  # no X was seen
+            self.n_features_in_ = Task.of(auxiliary).n_columns
+            if auxiliary.feature_names is not None:
+                self.feature_names_in_ = np.asarray(auxiliary.feature_names, dtype=object)
         self.release_ = outcome
         self.certificate_: Certificate = outcome.certificate
         return self
@@ -289,6 +293,14 @@ def _labelled(y: NDArray[Any], public: Iterable[ClassName] | None) -> tuple[NDAr
             f"y holds one class only, {classes[0]!r}.", "A classifier needs at least two; give classes=[...] if there are more."
         )
     return classes, labels
+
+
+def _same(auxiliary: Any, X: Any) -> bool:
+    """Whether somebody gave the private samples as the public ones."""
+    if auxiliary is X:
+        return True
+    both = isinstance(auxiliary, np.ndarray) and isinstance(X, np.ndarray)
+    return both and auxiliary.shape == X.shape and bool(np.array_equal(auxiliary, X))
 
 
 def _readable(X: Any) -> Any:

@@ -174,6 +174,7 @@ class TestErrors:
             ({"--auxiliary": "nowhere.csv"}, 30, "no file or folder 'nowhere.csv'"),
             ({"--out": "nowhere/model"}, 30, "no file or folder 'nowhere'"),
             ({"--out": "."}, 32, "it is a folder"),
+            ({"--auxiliary": "hospitals.csv"}, 18, "these are the private ones"),
             ({"--party-column": ""}, 18, "or else --rows-are-parties"),
             ({"--method": "avg", "--local": "forest"}, 18, '"linear" for the method avg'),
             ({"--label-column": "bmi", "--drop": "outcome", "--auxiliary": ""}, 19, "Unknown label type"),
@@ -186,6 +187,7 @@ class TestErrors:
     def test_learn(self, folder: Path, capsys: Any, monkeypatch: Any, changes: dict[str, str], code: int, complaint: str) -> None:
         if changes.get("--label-column") == "hospital":
             changes = {**changes, "--classes": "ill,well"}
+        monkeypatch.chdir(folder)
         got, out, err = called(capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(folder / "never.ostraka"), **changes}))
         assert got == code, err
         assert complaint in err

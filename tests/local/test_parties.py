@@ -301,7 +301,7 @@ class TestTemplates:
             return lambda samples: np.full(len(samples), 1)
 
         counts = counted(grouped(ROWS[:4], np.array([2, 1, 1, 2]), ["p"] * 4), [note])
-        assert seen == [[1, 0, 0, 1]]
+        assert seen[1:] == [[1, 0, 0, 1]], "after a trial on synthetic rows"
         assert counts[:, 2].tolist() == [1] * AUXILIARY.n_samples, "and their answers are translated back"
 
     def test_a_template_is_never_fitted_itself(self) -> None:
@@ -320,10 +320,11 @@ class TestTemplates:
 
     def test_probabilities_are_enough(self) -> None:
         class Likely:
-            def fit(self, rows: Any, labels: Any) -> None: ...
+            def fit(self, rows: Any, labels: Any) -> None:
+                self.n = labels.max() + 1
 
             def predict_proba(self, samples: Any) -> Any:
-                return np.tile([0.2, 0.8], (len(samples), 1))
+                return np.tile(np.arange(self.n), (len(samples), 1))
 
         assert counted(grouped(ROWS[:4], np.array([0, 2, 0, 2]), ["p"] * 4), [Likely()])[:, 2].min() == 1
 
@@ -361,7 +362,7 @@ class TestTemplates:
             tally_parties(grouped(), templates, AUXILIARY, n_jobs=1)
 
     def test_an_answer_that_is_no_class_is_refused(self) -> None:
-        with pytest.raises(InputError, match="Class 9 is not among the 2 classes 0, 1"):
+        with pytest.raises(InputError, match="Class 9 is not among the 3 classes 0, 1, 2"):
             counted(grouped(ROWS[:2], np.array([0, 1]), ["p", "p"]), [lambda rows, labels: lambda samples: np.full(len(samples), 9)])
 
 
@@ -411,3 +412,42 @@ class TestOrderAndForm:
             parties = grouped(ROWS[:0], LABELS[:0], names)
             assert len(parties) == 0
             assert tally_parties(parties, MIXED, AUXILIARY, n_jobs=1).n_parties == 0
+
+
+def test_streams_hidden_from_get_params_are_separate_too() -> None:
+    """A shuffling cross-validator draws from numpy's global stream; more rows of one party must not move another's ballot."""
+    from sklearn.model_selection import GridSearchCV, KFold
+    from sklearn.tree import DecisionTreeClassifier
+
+    template = GridSearchCV(DecisionTreeClassifier(max_features=1), {"max_depth": [1, 3]}, cv=KFold(3, shuffle=True))
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((50, 4))
+    rows, labels = rng.standard_normal((30, 4)), rng.integers(0, 2, 30)
+    before = module.local_votes(template, rows, labels, features, 7)
+    np.random.random(1000)  # noqa: NPY002
+    assert (module.local_votes(template, rows, labels, features, 7) == before).all()
+
+
+def test_a_classifier_that_fails_or_warns_on_somebodys_rows_tells_nothing(recwarn: pytest.WarningsRecorder) -> None:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    rng = np.random.default_rng(0)
+    auxiliary = AuxiliarySet.scaled(rng.standard_normal((20, 3)), (0, 1))
+    rows, labels = rng.standard_normal((11, 3)), np.array([0, 1] * 4 + [1, 1, 0])
+    grouped = Parties.group(rows, labels, np.array([0] * 8 + [1] * 3))
+    tally = tally_parties(grouped, [KNeighborsClassifier(5)], auxiliary, n_jobs=1)  # three rows are too few for five neighbours
+    assert tally.n_parties == 2
+    assert tally.counts[:, 1].min() >= 1, "the party with three rows votes for its commonest class"
+    assert not recwarn.list
+
+
+def test_a_template_that_cannot_work_fails_before_anything_private_is_seen() -> None:
+    auxiliary = AuxiliarySet.scaled(np.eye(3), (0, 1))
+    seen = []
+
+    def broken(rows: np.ndarray, labels: np.ndarray) -> None:
+        seen.append(len(rows))
+
+    with pytest.raises(InputError, match="NoneType has neither predict"):
+        tally_parties(Parties.group(np.eye(3), np.array([0, 1, 0]), None), [broken], auxiliary)
+    assert seen == [100]

@@ -77,6 +77,7 @@ def learn(
     intercept: Annotated[float, typer.Option(help="Value of a constant feature, from 0 (none) to below 1.")] = 0.5,
     least_parties: Annotated[int, typer.Option(help="Refuse to release for fewer parties.")] = 2,
     jobs: Annotated[int, typer.Option(help="Workers for local training; -1 means all cores.")] = -1,
+    columns: Annotated[int | None, typer.Option(help="How many columns svmlight files have, counted from 1; needed for those.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")] = False,
 ) -> None:
     """Make one private classifier from the samples of many parties, and write it with its certificate.
@@ -86,14 +87,20 @@ def learn(
     from rich.console import Console
 
     from ostraka.datasets import tables
+    from ostraka.errors import ParameterError
     from ostraka.estimators import PrivateClassifier
     from ostraka.files import check_new
 
     check_new(out, force)
     _check_parties(data, party_column, rows_are_parties)
-    table = tables.read(data, label_column=label_column, party_column=party_column, drop=drop or ())
-    columns = list(table.samples.columns) if hasattr(table.samples, "columns") else None
-    public = None if auxiliary is None else tables.read(auxiliary, columns=columns).samples
+    _check_public(data, auxiliary)
+    table = tables.read(
+        data, label_column=label_column, party_column=party_column, drop=drop or (), n_columns=columns, text_labels=classes is not None
+    )
+    if columns is None and hasattr(table.samples, "tocsr"):
+        raise ParameterError("--columns", got=None, allowed="the public number of columns, for svmlight files")
+    names = list(table.samples.columns) if hasattr(table.samples, "columns") else None
+    public = None if auxiliary is None else tables.read(auxiliary, columns=names, n_columns=columns).samples
     console = Console(stderr=True)
     estimator = PrivateClassifier(
         method.value,
@@ -101,7 +108,7 @@ def learn(
         lambda_=lambda_,
         calibration=calibration.value,
         local=_local(method, local),
-        classes=None if classes is None else _typed(classes, table.labels),
+        classes=None if classes is None else [name.strip() for name in classes.split(",")],
         radius=radius,
         intercept=intercept,
         least_parties=least_parties,
@@ -111,6 +118,14 @@ def learn(
     estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
     estimator.release_.save(out)
     _report(out, estimator)
+
+
+def _check_public(data: Path, auxiliary: Path | None) -> None:
+    """The auxiliary samples are published in effect: their scale is. They cannot be the private ones."""
+    from ostraka.errors import ParameterError
+
+    if auxiliary is not None and auxiliary.exists() and data.exists() and auxiliary.samefile(data):
+        raise ParameterError("--auxiliary", got=str(auxiliary), allowed="other, public samples: these are the private ones")
 
 
 def _local(method: Method, name: str) -> object:
@@ -128,13 +143,6 @@ def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool)
 
     if data.is_file() and (party_column is None) != rows_are_parties:
         raise ParameterError("--party-column", got=party_column, allowed="the column that names the parties, or else --rows-are-parties")
-
-
-def _typed(classes: str, labels: object) -> list[str] | list[int]:
-    """The classes as the labels are: numbers or texts."""
-    names = [name.strip() for name in classes.split(",")]
-    whole = getattr(getattr(labels, "dtype", None), "kind", "") in "iu"
-    return [int(name) for name in names] if whole else names
 
 
 def _report(out: Path, estimator: PrivateClassifier) -> None:

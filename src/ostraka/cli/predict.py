@@ -19,6 +19,7 @@ def predict(
     drop: Annotated[
         list[str] | None, typer.Option(help="A column that is no feature, for models without column names; may be repeated.")
     ] = None,
+    columns: Annotated[int | None, typer.Option(help="How many columns a svmlight file has, counted from 1.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")] = False,
 ) -> None:
     """Predict the class of new samples: a table with a column `prediction`."""
@@ -31,11 +32,11 @@ def predict(
     check_new(out, force)
     release = Release.load(file)
     names = release.model.task.feature_names
-    samples = tables.read(data, columns=names, drop=drop or ()).samples
+    samples = tables.read(data, columns=names, drop=drop or (), n_columns=columns).samples
     result = pd.DataFrame({"prediction": release.predict(samples)})
     if probabilities:
-        columns = [f"probability_{name}" for name in release.model.task.classes]
-        result[columns] = release.predict_proba(samples)
+        headings = [f"probability_{name}" for name in release.model.task.classes]
+        result[headings] = release.predict_proba(samples)
     if keep:
         result = pd.concat([tables.frame(data), result], axis=1)
     tables.write(result, out)

@@ -8,8 +8,9 @@
 A folder is read as one file per party, named after it. Nothing is executed: arrays of Python objects are refused. A file that was cut short
 is refused, not read as far as it goes.
 
-svmlight files do not say how many columns there are, nor whether they count them from 0 or 1: the largest index gives the first, an index 0
-the second. The files of a folder are asked together, so that a party whose rows lack some columns means the same columns as the others.
+svmlight files do not say how many columns there are, nor whether they count them from 0 or 1. For a release `n_columns` must say it, or one
+party's rows would decide what everybody's columns mean; without it the largest index gives the first, an index 0 the second. The files of a
+folder are asked together, so that a party whose rows lack some columns means the same columns as the others.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import gzip
 import io
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -60,6 +61,8 @@ def read(
     party_column: str | None = None,
     columns: Sequence[str] | None = None,
     drop: Sequence[str] = (),
+    n_columns: int | None = None,
+    text_labels: bool = False,
 ) -> Table:
     """Read a file, or a folder with one file per party.
 
@@ -70,13 +73,28 @@ def read(
         columns: take these columns as features, in this order. None: all that are left. NPZ and svmlight columns have no names, so all are
             taken.
         drop: columns to leave out.
+        n_columns: how many columns a svmlight file has, counted from 1: public, so that nobody's rows decide it. None: guessed.
+        text_labels: labels as texts, whatever else they look like.
 
     """
     path = Path(path)
+    table = _read(path, label_column, party_column, columns, drop, n_columns, text_labels)
+    return replace(table, labels=np.array([str(label) for label in table.labels])) if text_labels and table.labels is not None else table
+
+
+def _read(
+    path: Path,
+    label_column: str | None,
+    party_column: str | None,
+    columns: Sequence[str] | None,
+    drop: Sequence[str],
+    n_columns: int | None,
+    text_labels: bool,
+) -> Table:
     if path.is_dir():
         if party_column is not None:
             raise ParameterError("party_column", got=party_column, allowed="none for a folder: its files are the parties")
-        return _read_folder(path, label_column, columns, drop)
+        return _read_folder(path, label_column, columns, drop, n_columns, text_labels)
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", str(path))
     kind = _kind(path)
@@ -86,7 +104,7 @@ def read(
         raise ParameterError("drop", got=list(drop), allowed=f"none for a {kind} file, whose columns have no names")
     if kind == ".npz":
         return _filled(_read_npz(path, label_column, party_column), path)
-    return _filled(_read_svmlight([path], label_column, party_column)[0], path)
+    return _filled(_read_svmlight([path], label_column, party_column, n_columns)[0], path)
 
 
 def frame(path: str | Path) -> Any:
@@ -137,7 +155,14 @@ def _compressed(content: bytes, suffix: str) -> bytes:
     return content
 
 
-def _read_folder(folder: Path, label_column: str | None, columns: Sequence[str] | None, drop: Sequence[str]) -> Table:
+def _read_folder(
+    folder: Path,
+    label_column: str | None,
+    columns: Sequence[str] | None,
+    drop: Sequence[str],
+    n_columns: int | None,
+    text_labels: bool,
+) -> Table:
     files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
     if not files:
         raise InputError(f"The folder {folder} is empty.", "Put one file per party into it.")
@@ -147,9 +172,9 @@ def _read_folder(folder: Path, label_column: str | None, columns: Sequence[str] 
     if twice:
         raise InputError(f"The folder {folder} has more than one file for {_listed(twice)}.", "Put one file per party into it.")
     if kinds <= set(SVMLIGHT) and not drop:
-        tables = [_filled(table, file) for table, file in zip(_read_svmlight(files, label_column, None), files)]
+        tables = [_filled(table, file) for table, file in zip(_read_svmlight(files, label_column, None, n_columns), files)]
     else:
-        tables = [read(file, label_column=label_column, columns=columns, drop=drop) for file in files]
+        tables = [read(file, label_column=label_column, columns=columns, drop=drop, text_labels=text_labels) for file in files]
     parties = np.repeat(names, [len(table) for table in tables])
     labels = None if label_column is None else _joined([table.labels for table in tables], folder, label_column)
     return Table(_stacked([table.samples for table in tables], folder), labels, parties)
@@ -289,20 +314,21 @@ def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise FormatError("NPZ table", f"{path.name} cannot be read ({error})") from None
 
 
-def _read_svmlight(paths: Sequence[Path], label_column: str | None, party_column: str | None) -> list[Table]:
+def _read_svmlight(paths: Sequence[Path], label_column: str | None, party_column: str | None, n_columns: int | None = None) -> list[Table]:
     """A table per file, all with the same columns."""
     from sklearn.datasets import load_svmlight_files
 
     for name, allowed in ((label_column, "label"), (party_column, "qid")):
         if name not in (None, allowed):
             raise ParameterError("column", got=name, allowed=f"{allowed!r} in a svmlight file")
+    counted: dict[str, Any] = {} if n_columns is None else {"n_features": n_columns, "zero_based": False}
     try:
-        parts = iter(load_svmlight_files([io.BytesIO(_content(path)) for path in paths], query_id=True))
+        parts = iter(load_svmlight_files([io.BytesIO(_content(path)) for path in paths], query_id=True, **counted))
     except ERRORS_OF_THE_SYSTEM:
         raise
     except Exception as error:  # each reader has errors of its own
         for path in paths if len(paths) > 1 else ():
-            _read_svmlight([path], label_column, party_column)  # which of them is it?
+            _read_svmlight([path], label_column, party_column, n_columns)  # which of them is it?
         raise FormatError("svmlight table", f"{paths[0].name} cannot be read ({error})") from None
     return [
         Table(samples, _whole(labels, path) if label_column else None, _all_there(parties, labels, path) if party_column else None)

@@ -11,8 +11,11 @@ anything from one party to the next, such as numpy's global stream of random num
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
+import random
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
@@ -27,7 +30,8 @@ from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeErro
 from ostraka.local.batched import can_batch, train_batched
 from ostraka.local.ensemble import tally_linear
 from ostraka.local.linear import train_features
-from ostraka.losses import Array
+from ostraka.losses import Array, loss_for
+from ostraka.solve import RiskShape, default_tolerance
 from ostraka.tally import Tally
 
 __all__ = ["Parties", "Watch", "tally_parties", "tally_linear_parties", "linear_parameters"]
@@ -86,12 +90,23 @@ def tally_parties(
 ) -> Tally:
     """Train one of the templates per party, and add up their votes on the auxiliary features."""
     _check_templates(templates)
+    _try_templates(templates, auxiliary)
     tally = Tally(auxiliary)
     # As in `Ballot.cast`: private auxiliary samples are asked about one by one.
     task = (auxiliary.features, auxiliary.n_classes, templates, 1 if auxiliary.private else CHUNK_ROWS)
     for counts, n_ballots in _in_batches(_vote_batch, parties, task, n_jobs, watch):
         tally.add_counts(counts, n_ballots)
     return tally
+
+
+def _try_templates(templates: Sequence[Template], auxiliary: AuxiliarySet) -> None:
+    """Train on synthetic rows first: a template that cannot work at all fails here, where nothing private is seen."""
+    generator = np.random.default_rng(0)
+    n, k = max(100, 20 * auxiliary.n_classes), auxiliary.n_classes
+    rows = generator.standard_normal((n, auxiliary.n_features)) / np.sqrt(auxiliary.n_features)
+    rows = type(auxiliary.features)(rows) if hasattr(auxiliary.features, "tocsr") else rows
+    for template in templates:
+        local_votes(template, rows, np.arange(n) % k, rows[:10], 0)
 
 
 def tally_linear_parties(
@@ -156,6 +171,9 @@ def _trained_linear(
     parties: Parties, n_classes: int, lambda_: float, loss: str, n_jobs: int | None, watch: Watch | None
 ) -> Iterable[Array]:
     """Weights in batches: many parties in one compiled loop, few (or without numba) one by one."""
+    # A λ that is too small for doubles is refused for everybody, from public numbers, not when some party's rows need the general solver.
+    d = parties.features.shape[1]
+    default_tolerance(RiskShape(n_samples=2**20, n_features=d, row_terms=d, loss=loss_for(n_classes, loss), lambda_=lambda_))
     if len(parties) < PARALLEL_FROM or not can_batch(parties.features, loss):
         return _in_batches(_train_batch, parties, (n_classes, lambda_, loss), n_jobs, watch)
     cuts = range(0, len(parties), PARTIES_AT_ONCE)
@@ -183,9 +201,19 @@ def _vote_batch(parties: Parties, task: tuple[Any, int, Sequence[Template], int]
     columns = np.arange(features.shape[0])
     with threadpool_limits(limits=1, user_api="blas"):  # tiny problems: threads cost more than they bring
         for rows, labels, number in parties:
-            votes = local_votes(templates[number % len(templates)], rows, labels, features, number, chunk_rows)
+            votes = _votes_whatever_happens(templates[number % len(templates)], rows, labels, features, number, chunk_rows)
             counts[votes, columns] += 1
     return counts.T, len(parties)
+
+
+def _votes_whatever_happens(template: Template, rows: Any, labels: Indices, features: Any, seed: int, chunk_rows: int) -> Indices:
+    """A classifier that fails on a party's rows, or warns about them, would tell on them: such a party votes for its commonest class."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return local_votes(template, rows, labels, features, seed, chunk_rows)
+        except Exception:
+            return np.full(features.shape[0], np.bincount(labels).argmax())
 
 
 def local_votes(template: Template, rows: Any, labels: Indices, features: Any, seed: int, chunk_rows: int = CHUNK_ROWS) -> Indices:
@@ -193,10 +221,24 @@ def local_votes(template: Template, rows: Any, labels: Indices, features: Any, s
     present, own = np.unique(labels, return_inverse=True)  # some classifiers insist on 0, 1, 2, ...
     if present.size == 1:
         return np.full(features.shape[0], present[0])
-    classifier = _trained(template, rows.copy(), own, seed)
-    index = ClassIndex(tuple(range(present.size)))
-    votes = cast_votes(classifier, index, lambda start, stop: features[start:stop].copy(), features.shape[0], chunk_rows)
+    with _own_stream(seed):
+        classifier = _trained(template, rows.copy(), own, seed)
+        index = ClassIndex(tuple(range(present.size)))
+        votes = cast_votes(classifier, index, lambda start, stop: features[start:stop].copy(), features.shape[0], chunk_rows)
     return present[votes]
+
+
+@contextlib.contextmanager
+def _own_stream(seed: int) -> Iterator[None]:
+    """Python's and numpy's global random streams, as if this party were the only one: what it draws must not shift the next one's."""
+    ours, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
+    random.seed(seed)
+    np.random.set_state(np.random.RandomState(seed).get_state())  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(ours)
+        np.random.set_state(numpys)  # noqa: NPY002
 
 
 def _trained(template: Template, rows: Any, labels: Indices, seed: int) -> Any:
