@@ -24,11 +24,15 @@ $(BIN)/python:
 	$(INSTALL) --editable '.[dev]'
 	@touch $@
 
+.venv/cli: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[cli]'
+	@touch $@
+
 .venv/docs: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
-demo: .venv/dev
+demo: .venv/cli
 	$(BIN)/ostraka demo
 
 test: .venv/dev
