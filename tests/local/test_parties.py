@@ -423,9 +423,9 @@ def test_streams_hidden_from_get_params_are_separate_too() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((50, 4))
     rows, labels = rng.standard_normal((30, 4)), rng.integers(0, 2, 30)
-    before = module.local_votes(template, rows, labels, features, 7)
+    before = module.local_votes(module.Maker(template), rows, labels, features, 7)
     np.random.random(1000)  # noqa: NPY002
-    assert (module.local_votes(template, rows, labels, features, 7) == before).all()
+    assert (module.local_votes(module.Maker(template), rows, labels, features, 7) == before).all()
 
 
 def test_a_classifier_that_fails_or_warns_on_somebodys_rows_tells_nothing(recwarn: pytest.WarningsRecorder) -> None:

@@ -41,6 +41,9 @@ PARALLEL_FROM = 256
 BATCHES_PER_WORKER = 16
 PARTIES_AT_ONCE = 2048
 
+START_OF_PYTHONS_STREAM = random.Random(0).getstate()
+START_OF_NUMPYS_STREAM = np.random.RandomState(0).get_state()
+
 Template: TypeAlias = Any
 """An unfitted classifier with `fit` and `predict`, or a function (rows, labels) ↦ classifier."""
 Watch: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
@@ -105,8 +108,9 @@ def _try_templates(templates: Sequence[Template], auxiliary: AuxiliarySet) -> No
     n, k = max(100, 20 * auxiliary.n_classes), auxiliary.n_classes
     rows = generator.standard_normal((n, auxiliary.n_features)) / np.sqrt(auxiliary.n_features)
     rows = type(auxiliary.features)(rows) if hasattr(auxiliary.features, "tocsr") else rows
-    for template in templates:
-        local_votes(template, rows, np.arange(n) % k, rows[:10], 0)
+    with _streams_kept():
+        for template in templates:
+            local_votes(Maker(template), rows, np.arange(n) % k, rows[:10], 0)
 
 
 def tally_linear_parties(
@@ -199,41 +203,43 @@ def _vote_batch(parties: Parties, task: tuple[Any, int, Sequence[Template], int]
     features, n_classes, templates, chunk_rows = task
     counts = np.zeros((n_classes, features.shape[0]), dtype=np.int64)
     columns = np.arange(features.shape[0])
-    with threadpool_limits(limits=1, user_api="blas"):  # tiny problems: threads cost more than they bring
+    makers = [Maker(template) for template in templates]
+    with threadpool_limits(limits=1, user_api="blas"), _streams_kept():  # tiny problems: threads cost more than they bring
         for rows, labels, number in parties:
-            votes = _votes_whatever_happens(templates[number % len(templates)], rows, labels, features, number, chunk_rows)
+            votes = _votes_whatever_happens(makers[number % len(makers)], rows, labels, features, number, chunk_rows)
             counts[votes, columns] += 1
     return counts.T, len(parties)
 
 
-def _votes_whatever_happens(template: Template, rows: Any, labels: Indices, features: Any, seed: int, chunk_rows: int) -> Indices:
+def _votes_whatever_happens(maker: Maker, rows: Any, labels: Indices, features: Any, seed: int, chunk_rows: int) -> Indices:
     """A classifier that fails on a party's rows, or warns about them, would tell on them: such a party votes for its commonest class."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return local_votes(template, rows, labels, features, seed, chunk_rows)
+            return local_votes(maker, rows, labels, features, seed, chunk_rows)
         except Exception:
             return np.full(features.shape[0], np.bincount(labels).argmax())
 
 
-def local_votes(template: Template, rows: Any, labels: Indices, features: Any, seed: int, chunk_rows: int = CHUNK_ROWS) -> Indices:
+def local_votes(maker: Maker, rows: Any, labels: Indices, features: Any, seed: int, chunk_rows: int = CHUNK_ROWS) -> Indices:
     """One party: train on its rows, vote on the auxiliary features. A party that saw one class votes for it."""
     present, own = np.unique(labels, return_inverse=True)  # some classifiers insist on 0, 1, 2, ...
     if present.size == 1:
         return np.full(features.shape[0], present[0])
-    with _own_stream(seed):
-        classifier = _trained(template, rows.copy(), own, seed)
-        index = ClassIndex(tuple(range(present.size)))
-        votes = cast_votes(classifier, index, lambda start, stop: features[start:stop].copy(), features.shape[0], chunk_rows)
+    # As if this party were the first: what others drew from the global streams must not shift what it draws. (The same start for all,
+    # because making a new state takes longer than many a fit; `random_state` differs by name.)
+    random.setstate(START_OF_PYTHONS_STREAM)
+    np.random.set_state(START_OF_NUMPYS_STREAM)  # noqa: NPY002
+    classifier = maker.trained(rows.copy(), own, seed)
+    index = ClassIndex(tuple(range(present.size)))
+    votes = cast_votes(classifier, index, lambda start, stop: features[start:stop].copy(), features.shape[0], chunk_rows)
     return present[votes]
 
 
 @contextlib.contextmanager
-def _own_stream(seed: int) -> Iterator[None]:
-    """Python's and numpy's global random streams, as if this party were the only one: what it draws must not shift the next one's."""
+def _streams_kept() -> Iterator[None]:
+    """Leave Python's and numpy's global random streams as they were found."""
     ours, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
-    random.seed(seed)
-    np.random.set_state(np.random.RandomState(seed).get_state())  # noqa: NPY002
     try:
         yield
     finally:
@@ -241,18 +247,30 @@ def _own_stream(seed: int) -> Iterator[None]:
         np.random.set_state(numpys)  # noqa: NPY002
 
 
-def _trained(template: Template, rows: Any, labels: Indices, seed: int) -> Any:
-    if not hasattr(template, "fit"):
-        return template(rows, labels)
-    from sklearn.base import clone
+@final
+class Maker:
+    """Makes trained classifiers of one template; what does not depend on the party is looked up once."""
 
-    own = clone(template) if hasattr(template, "get_params") else copy.deepcopy(template)
-    if hasattr(own, "get_params"):  # a stream shared by all would carry one party's data into the next one's ballot
-        unseeded = [name for name, value in own.get_params().items() if name.endswith("random_state") and value is None]
-        if unseeded:  # of the classifier itself, or of a part of a pipeline
-            own.set_params(**dict.fromkeys(unseeded, seed))
-    fitted = own.fit(rows, labels)
-    return own if fitted is None else fitted
+    def __init__(self, template: Template) -> None:
+        self._template = template
+        self._unseeded: list[str] = []
+        if hasattr(template, "fit") and hasattr(template, "get_params"):
+            from sklearn.base import clone
+
+            self._template = clone(template)
+            # Of the classifier itself, or of a part of a pipeline: a stream shared by all would carry one party's data on.
+            parameters = self._template.get_params().items()
+            self._unseeded = [name for name, value in parameters if name.endswith("random_state") and value is None]
+
+    def trained(self, rows: Any, labels: Indices, seed: int) -> Any:
+        """A classifier for these rows."""
+        if not hasattr(self._template, "fit"):
+            return self._template(rows, labels)
+        own = copy.deepcopy(self._template)
+        if self._unseeded:
+            own.set_params(**dict.fromkeys(self._unseeded, seed))
+        fitted = own.fit(rows, labels)
+        return own if fitted is None else fitted
 
 
 def _train_batch(parties: Parties, task: tuple[int, float, str]) -> Array:
