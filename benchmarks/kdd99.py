@@ -35,6 +35,7 @@ def data_folder() -> Path:
 def auxiliary_problem(seed: int = 0) -> tuple[AuxiliarySet, NDArray[np.float64]]:
     """The auxiliary set and the share of votes for "attack" on each of its samples."""
     table = pd.read_csv(data_folder() / FILE, header=None)
+    table = table.astype(dict.fromkeys(CATEGORICAL, "category"))  # all categories of the file, also those that the sample lacks
     order = np.random.default_rng(seed).permutation(len(table))[: N_AUXILIARY + N_PARTIES * SAMPLES_EACH]
     table = table.iloc[order]
     attack = np.where(table[41] == "normal.", "normal", "attack")
@@ -50,5 +51,5 @@ def _encoded(table: pd.DataFrame) -> NDArray[np.float64]:
     """Categories one-hot, counts on a logarithmic scale, every column in [0, 1]."""
     numbers = np.log1p(table.drop(columns=CATEGORICAL).to_numpy(dtype=np.float64))
     numbers /= np.maximum(numbers.max(axis=0), 1e-12)
-    categories = pd.get_dummies(table[CATEGORICAL].astype(str)).to_numpy(dtype=np.float64)
+    categories = pd.get_dummies(table[CATEGORICAL]).to_numpy(dtype=np.float64)
     return np.hstack([numbers, categories])
