@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import os
@@ -61,7 +62,11 @@ def children() -> set[int]:
     """The processes that this one has started and that are not gone, zombies included."""
     if not IS_LINUX:
         return set()
-    return {int(child) for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text("ascii").split()}
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread may end between being listed and being asked
+            found |= {int(child) for child in (task / "children").read_text("ascii").split()}
+    return found
 
 
 @pytest.fixture(autouse=True)
