@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "ostraka"
 # From the ground up. A module may import from its own layer and from those before it.
 LAYERS = [
     {"errors", "foreign", "progress", "files"},
-    {"preprocessing", "classes"},
+    {"preprocessing", "classes", "components"},
     {"auxiliary"},
     {"ballot_format", "ballot", "tally", "certificate", "model", "release"},
     {"losses"},

@@ -14,6 +14,7 @@
     │   ├── ClassifierFileError             a classifier from a file did not answer
     │   └── WrongTypeError (also a TypeError) another kind of object than is needed
     ├── FormatError (also a ValueError)     a file or message that is not what it says it is
+    ├── DownloadError (also an OSError)     a public data set that could not be fetched
     ├── RehearsalError                      something seeded was about to be published
     ├── CloneError                          a cloned estimator was about to release
     └── PrecisionError                      a point was asked for more precisely than it is known
@@ -43,6 +44,7 @@ __all__ = [
     "WrongTypeError",
     "ClassifierFileError",
     "FormatError",
+    "DownloadError",
     "RehearsalError",
     "CloneError",
     "PrecisionError",
@@ -209,6 +211,19 @@ class FormatError(OstrakaError, ValueError):
     def __init__(self, what: str, problem: str) -> None:
         self.what, self.problem = what, problem
         super().__init__(f"This is not a valid {what}: {problem}. Nothing was loaded.")
+
+
+class DownloadError(OstrakaError, OSError):
+    """A public data set that could not be fetched."""
+
+    def __init__(self, file: str, folder: str, tried: tuple[tuple[str, str], ...], *, about: str, variable: str) -> None:
+        self.file, self.folder, self.tried, self.about, self.variable = file, folder, tried, about, variable
+        reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
+        problem = f"could not be downloaded. Tried: {reasons}" if tried else f"is not in the folder {folder}, and no public address has it"
+        super().__init__(
+            f"{file} {problem}. It is {about}. Put it into the folder {folder} by hand, or let the environment variable {variable} "
+            "name the folder that holds it. Nothing was loaded."
+        )
 
 
 class RehearsalError(OstrakaError):

@@ -21,6 +21,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     errors.WrongTypeError: 18,
     errors.InputError: 19,
     errors.FormatError: 20,
+    errors.DownloadError: 34,
     errors.ClassifierFileError: 24,
     errors.RehearsalError: 21,
     errors.CloneError: 22,
