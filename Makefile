@@ -6,7 +6,7 @@ OSTRAKA_DATA ?= $(abspath $(firstword $(wildcard data ../shared/data)))
 export OSTRAKA_DATA
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-sklearn check bench docs clean help
+.PHONY: demo test test-sklearn check bench reproduce docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test-sklearn   the estimator on scikit-learn 1.5 to 1.8"
 	@echo "make check   style and types"
 	@echo "make bench   speed against peers, as a table and JSON in benchmarks/results"
+	@echo "make reproduce   the figures and tables of docs/reproduction.md, from the public data sets"
 	@echo "make docs    the documentation, in site/"
 
 $(BIN)/python:
@@ -55,6 +56,13 @@ check: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python -m benchmarks
+
+# Every figure and table of docs/reproduction.md.
+reproduce: .venv/dev
+	$(BIN)/ostraka reproduce har --hypothesis exp-radius --out docs/reproduction/har
+	$(BIN)/ostraka reproduce kdd99 --hypothesis exp-radius --out docs/reproduction/kdd99
+	$(BIN)/ostraka reproduce urls --out docs/reproduction/urls
+	$(BIN)/ostraka reproduce digits --out docs/reproduction/digits
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -114,17 +114,24 @@ class Preprocessing:
         """
         rows = _numbers(samples, "samples")
         _finite_peaks(rows, "samples")
+        center, scale = _moments(rows, centred=components is not None) if standardise else (None, None)
+        return cls(constant=constant, center=center, scale=scale, components=components).scaled_to(samples, quantile)
+
+    def scaled_to(self, samples: Samples, quantile: float = 1.0) -> Preprocessing:
+        """The same with another radius: a quantile of the norms of these PUBLIC samples, after the map."""
         if not 0.0 < quantile <= 1.0:
             raise ParameterError("quantile", got=quantile, allowed="above 0, up to 1")
-        center, scale = _moments(rows, centred=components is not None) if standardise else (None, None)
-        moved = cls(constant=constant, center=center, scale=scale, components=components)
-        mapped = _without_overflow(moved._mapped(rows))
+        rows = _numbers(samples, "samples")
+        _finite_peaks(rows, "samples")
+        if self._moves:
+            self._check_columns(rows)
+        mapped = _without_overflow(self._mapped(rows))
         peak = float(np.max(_finite_peaks(mapped, "mapped samples"), initial=0.0))
         if peak == 0.0:
-            return moved
+            return replace(self, radius=1.0)
         radius = peak * float(np.quantile(_row_norms(mapped / peak), quantile))
         radius = radius if radius > 0.0 else peak
-        return replace(moved, radius=min(radius, sys.float_info.max))
+        return replace(self, radius=min(radius, sys.float_info.max))
 
     def __call__(self, samples: Samples) -> Features:
         """Give the features of these samples; the samples stay as they are."""

@@ -59,7 +59,7 @@ def build() -> Any:
     """The application, with its commands in the order in which people need them."""
     import typer
 
-    from ostraka.cli import demo, export, inspect, learn, plan, predict
+    from ostraka.cli import demo, export, inspect, learn, plan, predict, reproduce
 
     app = typer.Typer(
         name="ostraka",
@@ -78,7 +78,8 @@ def build() -> Any:
     ) -> None:
         pass
 
-    for command in (demo.demo, plan.plan, learn.learn, predict.predict, inspect.inspect, export.export):
+    commands = (demo.demo, plan.plan, learn.learn, predict.predict, inspect.inspect, export.export, reproduce.reproduce)
+    for command in commands:
         app.command(epilog=getattr(sys.modules[command.__module__], "EXAMPLES", None))(command)
     return typer.main.get_command(app)
 

@@ -34,7 +34,7 @@ from ostraka.losses import Array, loss_for
 from ostraka.solve import RiskShape, default_tolerance
 from ostraka.tally import Tally
 
-__all__ = ["Parties", "Watch", "tally_parties", "tally_linear_parties", "linear_parameters"]
+__all__ = ["Parties", "Watch", "tally_parties", "tally_linear_parties", "linear_parameters", "trained_linear"]
 
 PARALLEL_FROM = 256
 """Fewer parties are not worth starting workers for."""
@@ -118,7 +118,7 @@ def tally_linear_parties(
 ) -> Tally:
     """The same with the paper's own local classifier, certified, cast by matrix products."""
     tally = Tally(auxiliary)
-    for weights in _trained_linear(parties, auxiliary.n_classes, lambda_, loss, n_jobs, watch):
+    for weights in trained_linear(parties, auxiliary.n_classes, lambda_, loss, n_jobs, watch):
         tally.add_counts(tally_linear(weights, auxiliary).counts, len(weights))
     return tally
 
@@ -127,7 +127,7 @@ def linear_parameters(
     parties: Parties, n_classes: int, lambda_: float, loss: str, *, n_jobs: int | None = -1, watch: Watch | None = None
 ) -> Iterator[Array]:
     """The parameters of each party's own certified linear classifier, in no particular order."""
-    for weights in _trained_linear(parties, n_classes, lambda_, loss, n_jobs, watch):
+    for weights in trained_linear(parties, n_classes, lambda_, loss, n_jobs, watch):
         yield from weights
 
 
@@ -171,9 +171,7 @@ def _check_templates(templates: Sequence[Template]) -> None:
             )
 
 
-def _trained_linear(
-    parties: Parties, n_classes: int, lambda_: float, loss: str, n_jobs: int | None, watch: Watch | None
-) -> Iterable[Array]:
+def trained_linear(parties: Parties, n_classes: int, lambda_: float, loss: str, n_jobs: int | None, watch: Watch | None) -> Iterable[Array]:
     """Weights in batches: many parties in one compiled loop, few (or without numba) one by one."""
     # A λ that is too small for doubles is refused for everybody, from public numbers, not when some party's rows need the general solver.
     d = parties.features.shape[1]

@@ -1,0 +1,210 @@
+"""`ostraka reproduce`: the paper's figures."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ostraka.experiments.settings import HYPOTHESIS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ostraka.experiments.reproduce import Reproduced
+    from ostraka.experiments.results import Row
+    from ostraka.experiments.settings import Settings
+    from ostraka.methods.terms import Calibration
+
+EXAMPLES = (
+    "Examples: [bold]ostraka reproduce digits[/] (no data needed), "
+    "[bold]ostraka reproduce har --data-dir data[/], "
+    "[bold]ostraka reproduce kdd99 --parties 20000 --hypothesis exp-radius[/]"
+)
+
+
+class TaskName(StrEnum):
+    """What can be reproduced."""
+
+    har = "har"
+    kdd99 = "kdd99"
+    url = "url"
+    urls = "urls"
+    digits = "digits"
+
+
+class CalibrationName(StrEnum):
+    """Whose sensitivities."""
+
+    paper = "paper"
+    tight = "tight"
+    both = "both"
+
+
+class HypothesisName(StrEnum):
+    """What else to draw."""
+
+    exp_radius = "exp-radius"
+
+
+class BackendName(StrEnum):
+    """Where trials run."""
+
+    loky = "loky"
+    dask = "dask"
+    ray = "ray"
+
+
+def reproduce(
+    task: Annotated[TaskName, typer.Argument(help="The task. url needs the full data set of Ma et al.; urls is our stand-in for it.")],
+    parties: Annotated[str, typer.Option(help="How many parties, or 'all' for the paper's numbers, a panel each.")] = "all",
+    methods: Annotated[str, typer.Option(help="Which methods, with commas between.")] = "batch,soft,avg,vote,indiv",
+    calibration: Annotated[
+        CalibrationName, typer.Option(help="The paper's sensitivities, our tighter ones, or both.")
+    ] = CalibrationName.both,
+    inv_epsilon: Annotated[str | None, typer.Option(help="Values of 1/ε, with commas between; 0 (no noise) is always among them.")] = None,
+    trials: Annotated[int, typer.Option(help="Random splits of the data.")] = 10,
+    private_trials: Annotated[int, typer.Option(help="Draws of noise in all, spread over the splits.")] = 100,
+    lambda_: Annotated[float, typer.Option("--lambda", help="The regulariser, for parties and coordinator alike.")] = 1e-4,
+    local: Annotated[
+        str, typer.Option(help="The parties' classifier: linear (the paper's), mixed, tree, forest, ... as for learn.")
+    ] = "linear",
+    natural_parties: Annotated[
+        bool, typer.Option("--natural-parties", help="Parties as they are in the data: people (har), collections (urls).")
+    ] = False,
+    centre: Annotated[
+        bool, typer.Option("--centre", help="Subtract the mean before principal components; the paper's numbers come out without.")
+    ] = False,
+    hypothesis: Annotated[
+        HypothesisName | None,
+        typer.Option(help="Also draw noise without the factor D: NOT private, but it looks like the paper's figures."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The start of every random stream: the same seed gives the same numbers.")] = 0,
+    data_dir: Annotated[Path | None, typer.Option(help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for results and figure; by default reproduction/TASK.")] = None,
+    jobs: Annotated[int, typer.Option(help="Trials at a time; -1 for one per core.")] = -1,
+    backend: Annotated[BackendName, typer.Option(help="Where trials run: this machine, or a Dask or Ray cluster.")] = BackendName.loky,
+    scheduler: Annotated[str | None, typer.Option(help="The address of the cluster's scheduler.")] = None,
+) -> None:
+    """Reproduce a figure of the paper: test accuracy against 1/ε for every method.
+
+    Writes results.json, results.csv, run.json, figure.png, figure.svg and, where the paper reports numbers, paper.md. A run that was
+    interrupted goes on where it stopped when the same command is given again.
+    """
+    from rich.console import Console
+
+    from ostraka.datasets import load
+    from ostraka.experiments.reproduce import panels_of
+    from ostraka.experiments.reproduce import reproduce as run
+    from ostraka.experiments.settings import INVERSE_EPSILONS, Settings
+    from ostraka.progress import watch
+
+    settings = Settings(
+        task=task.value,
+        methods=tuple(_words(methods)),
+        calibrations=_calibrations(calibration),
+        inverse_epsilons=INVERSE_EPSILONS if inv_epsilon is None else tuple(_numbers("inv-epsilon", inv_epsilon)),
+        trials=trials,
+        private_trials=private_trials,
+        lambda_=lambda_,
+        seed=seed,
+        local=local,
+        natural_parties=natural_parties,
+        centre=centre,
+        hypothesis=hypothesis is not None,
+    )
+    asked = _asked_parties(parties)
+    folder = out or Path("reproduction") / task.value
+    folder.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    data = load(task.value, data_dir, progress=console.is_terminal)
+    panels = panels_of(settings, data, asked)
+    shown = watch(f"{task.value}: trials", console.is_terminal)
+    found = run(data, settings, panels, folder, n_jobs=jobs, backend=backend.value, scheduler=scheduler, watch=shown)
+    _report(console, found, settings, folder)
+
+
+def _calibrations(name: CalibrationName) -> tuple[Calibration, ...]:
+    if name is CalibrationName.both:
+        return ("paper", "tight")
+    return ("paper",) if name is CalibrationName.paper else ("tight",)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    from ostraka.errors import ParameterError
+
+    try:
+        return [float(word) for word in _words(text)]
+    except ValueError:
+        raise ParameterError(name, got=text, allowed="numbers with commas between, such as 0.1,1,10") from None
+
+
+def _asked_parties(text: str) -> int | None:
+    from ostraka.errors import ParameterError
+
+    if text == "all":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError("parties", got=text, allowed="a whole number, or all") from None
+
+
+def _report(console: Console, found: Reproduced, settings: Settings, folder: Path) -> None:
+    for parties in sorted({row.parties for row in found.rows}):
+        console.print(_table([row for row in found.rows if row.parties == parties], settings, parties))
+    if found.comparisons:
+        console.print(_against_the_paper(found))
+        for number, remark in enumerate(_remarks(found), start=1):
+            console.print(f"\\[{number}] {remark}.")
+    written = "results.json, results.csv, run.json, figure.png, figure.svg" + (", paper.md" if found.comparisons else "")
+    console.print(f"\nWrote {written} to [bold]{folder}[/]. The same command again runs only what is missing there.")
+
+
+def _table(rows: list[Row], settings: Settings, parties: int) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    title = f"Test accuracy with {parties} parties"
+    table = Table(title=title, title_justify="left", caption=_references(rows), caption_justify="left", box=SIMPLE_HEAD, padding=0)
+    table.add_column("1/ε", justify="right")
+    curves = list(dict.fromkeys((row.method, row.calibration) for row in rows if row.calibration != "none"))
+    means = {(row.method, row.calibration, row.inv_epsilon): row.mean for row in rows}
+    for method, calibration in curves:
+        table.add_column(f"{method}\n{'not DP' if calibration == HYPOTHESIS else calibration}", justify="right")
+    for inverse in settings.inverse_epsilons:
+        cells = (means.get((*curve, inverse)) for curve in curves)
+        table.add_row(f"{inverse:g}", *("" if mean is None else f"{mean:.3f}" for mean in cells))
+    return table
+
+
+def _references(rows: list[Row]) -> str:
+    known = [f"{row.method} {row.mean:.3f}" for row in rows if row.calibration == "none"]
+    draws = max((row.trials for row in rows), default=0)
+    return f"Means of up to {draws} draws; deviations are in results.csv." + (f" Not private: {', '.join(known)}." if known else "")
+
+
+def _against_the_paper(found: Reproduced) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title="Against the paper", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("")
+    for name in ("parties", "paper", "ours", "difference", ""):
+        table.add_column(name, justify="right")
+    remarks = _remarks(found)
+    for each in found.comparisons:
+        note = "agrees" if each.agrees else f"\\[{remarks.index(each.remark) + 1}]"
+        table.add_row(each.what, str(each.parties), f"{each.paper:.3g}", f"{each.ours:.3g}", f"{each.difference:+.2g}", note)
+    return table
+
+
+def _remarks(found: Reproduced) -> list[str]:
+    return list(dict.fromkeys(each.remark for each in found.comparisons if not each.agrees))

@@ -1,0 +1,144 @@
+"""Trials on all cores, or on a cluster; interrupted runs go on where they stopped.
+
+Every finished trial is a small file. A trial's numbers follow from the settings, its number of parties and its own number, so that it does
+not matter which worker runs it, in which order, or in which run.
+
+joblib spreads the trials: `loky` over this machine's cores, `dask` and `ray` over a cluster that is already there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, final
+
+from ostraka.datasets.dataset import Dataset
+from ostraka.errors import ParameterError
+from ostraka.experiments.settings import Settings
+from ostraka.experiments.trial import Measured, run_trial
+from ostraka.files import write_atomically
+
+__all__ = ["Backend", "Trial", "run_trials"]
+
+Backend = Literal["loky", "dask", "ray"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one trial measured."""
+
+    n_parties: int
+    number: int
+    measured: tuple[Measured, ...]
+
+
+def run_trials(
+    data: Dataset,
+    settings: Settings,
+    panels: Sequence[int],
+    folder: Path,
+    *,
+    n_jobs: int = -1,
+    backend: Backend = "loky",
+    scheduler: str | None = None,
+    watch: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
+) -> list[Trial]:
+    """All trials of all panels, in order; those that are in `folder` already are read, not run."""
+    kept = folder / f"{settings.digest}-{_fingerprint(data)}"
+    kept.mkdir(parents=True, exist_ok=True)
+    jobs = [(n_parties, number) for n_parties in sorted(panels, reverse=True) for number in range(settings.trials)]
+    found = {job: trial for job in jobs if (trial := _read(kept, *job)) is not None}
+    missing = [job for job in jobs if job not in found]
+    done = _run(data, settings, missing, n_jobs, backend, scheduler)
+    for trial in watch(done, len(missing)) if watch and missing else done:
+        _write(kept, trial)
+        found[trial.n_parties, trial.number] = trial
+    return [found[job] for job in sorted(jobs)]
+
+
+def _run(
+    data: Dataset, settings: Settings, jobs: Sequence[tuple[int, int]], n_jobs: int, backend: Backend, scheduler: str | None
+) -> Iterator[Trial]:
+    from joblib import Parallel, delayed
+
+    if not jobs:
+        return
+    with _spread(backend, scheduler, data, n_jobs):
+        calls = (delayed(_trial)(data, settings, *job) for job in jobs)
+        yield from Parallel(return_as="generator_unordered")(calls)
+
+
+def _trial(data: Dataset, settings: Settings, n_parties: int, number: int) -> Trial:
+    return Trial(n_parties, number, tuple(run_trial(data, settings, n_parties, number)))
+
+
+@contextlib.contextmanager
+def _spread(backend: Backend, scheduler: str | None, data: Dataset, n_jobs: int) -> Iterator[None]:
+    """Tell joblib where to run; a cluster gets the data once, not with every trial."""
+    from joblib import parallel_config
+
+    if backend == "loky":
+        with parallel_config(backend="loky", n_jobs=n_jobs, inner_max_num_threads=1):
+            yield
+    elif backend == "dask":
+        with _dask_client(scheduler), parallel_config(backend="dask", n_jobs=n_jobs, scatter=[data]):
+            yield
+    elif backend == "ray":
+        _register_ray(scheduler)
+        with parallel_config(backend="ray", n_jobs=n_jobs):
+            yield
+    else:
+        raise ParameterError("backend", got=backend, allowed="loky, dask or ray")
+
+
+def _dask_client(scheduler: str | None) -> Any:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ParameterError("backend", got="dask", allowed="loky, unless you pip install distributed") from None
+    if scheduler is None:
+        raise ParameterError("scheduler", got=None, allowed="the address of a running Dask scheduler, such as tcp://host:8786")
+    try:
+        return Client(scheduler, timeout=20)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ParameterError("scheduler", got=scheduler, allowed=f"the address of a Dask scheduler that answers ({error})") from None
+
+
+def _register_ray(scheduler: str | None) -> None:
+    try:
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError:
+        raise ParameterError("backend", got="ray", allowed="loky, unless you pip install ray") from None
+    if not ray.is_initialized():
+        ray.init(address=scheduler or "auto")
+    register_ray()
+
+
+def _fingerprint(data: Dataset) -> str:
+    """Tells data sets apart that go by the same name."""
+    shapes = repr((data.train.samples.shape, data.test.samples.shape)).encode()
+    return f"{zlib.crc32(data.test.labels.tobytes(), zlib.crc32(data.train.labels.tobytes(), zlib.crc32(shapes))):08x}"
+
+
+def _file(folder: Path, n_parties: int, number: int) -> Path:
+    return folder / f"{n_parties}-{number}.json"
+
+
+def _write(folder: Path, trial: Trial) -> None:
+    write_atomically(_file(folder, trial.n_parties, trial.number), json.dumps([asdict(each) for each in trial.measured]).encode())
+
+
+def _read(folder: Path, n_parties: int, number: int) -> Trial | None:
+    """A finished trial, or None if there is none; a file that is not one is as good as none, and is written anew."""
+    try:
+        content = json.loads(_file(folder, n_parties, number).read_bytes())
+        measured = [Measured(**{**each, "accuracies": tuple(each["accuracies"])}) for each in content]
+        return Trial(n_parties, number, tuple(measured)) if measured else None
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,61 @@
+"""The accuracy of one model under many draws of noise, at many ε.
+
+The noise of ε is 1/ε times that of ε = 1 (but for the grid, which is a millionth of the sensitivity), so the scores of a block of test rows
+are X·w + (1/ε)·X·η: two products for all draws and all ε, and a comparison for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ostraka.experiments.tasks import Test
+from ostraka.losses import Array
+from ostraka.methods.output_perturbation import Exact, Plan
+
+__all__ = ["accuracy", "noisy_accuracies", "weights_of", "unit_noise", "exponential_noise"]
+
+SCORES_AT_ONCE = 2**22
+
+
+def weights_of(vector: Exact, plan: Plan) -> Array:
+    """The model that would be released without noise."""
+    return plan.coordinates.weights(np.array([float(unit) for unit in vector]) * plan.certificate.grid)
+
+
+def unit_noise(plan: Plan, generator: np.random.Generator, n_draws: int) -> Array:
+    """Noise of the plan's ε, as weights: (n, d) or (n, d, K)."""
+    return np.stack([plan.coordinates.weights(row) for row in plan.noise.rehearse(generator, n_draws)])
+
+
+def exponential_noise(plan: Plan, generator: np.random.Generator, n_draws: int) -> Array:
+    """The hypothesis about the paper's figures: the right direction, a length of Exp(S/ε) instead of Gamma(D, S/ε). NOT private."""
+    directions = generator.standard_normal((n_draws, plan.certificate.dimension))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    lengths = plan.certificate.noise_scale * generator.standard_exponential((n_draws, 1))
+    return np.stack([plan.coordinates.weights(row) for row in directions * lengths])
+
+
+def accuracy(weights: Array, test: Test) -> float:
+    """The share of test samples that a model gets right."""
+    nothing = np.zeros((1, *weights.shape))
+    return float(noisy_accuracies(weights, nothing, (0.0,), test)[0, 0])
+
+
+def noisy_accuracies(weights: Array, noise: Array, inverse_epsilons: Sequence[float], test: Test) -> Array:
+    """Accuracies of `weights` + `noise`·(1/ε), of shape (values of 1/ε, draws)."""
+    n_draws, outputs = len(noise), int(np.prod(weights.shape[1:]))
+    columns = noise.reshape(n_draws, -1, outputs).transpose(1, 0, 2).reshape(-1, n_draws * outputs)  # (d, draws·outputs)
+    right = np.zeros((len(inverse_epsilons), n_draws))
+    step = max(1, SCORES_AT_ONCE // (n_draws * outputs))
+    for start in range(0, test.labels.shape[0], step):
+        rows = slice(start, start + step)
+        features, labels, repeats = test.features[rows], test.labels[rows], test.repeats[rows].astype(np.float64)
+        clean = (features @ weights.reshape(-1, outputs))[:, np.newaxis, :]
+        shaken = (features @ columns).reshape(-1, n_draws, outputs)
+        for position, inverse in enumerate(inverse_epsilons):
+            scores = clean + inverse * shaken
+            chosen = scores[:, :, 0] >= 0.0 if outputs == 1 else scores.argmax(axis=2)
+            right[position] += repeats @ (chosen == labels[:, np.newaxis])
+    return right / test.n_samples

@@ -1,0 +1,56 @@
+"""Rows gather trials; files hold the same rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from ostraka.experiments.engine import Trial
+from ostraka.experiments.results import rows_of, value_at, write_rows, write_run
+from ostraka.experiments.settings import Settings
+from ostraka.experiments.trial import Measured
+
+
+def measured(*accuracies: float, inverse: float = 1.0) -> tuple[Measured, ...]:
+    return (Measured(method="soft", calibration="tight", inverse_epsilon=inverse, accuracies=accuracies),)
+
+
+TRIALS = [Trial(10, 0, measured(0.5, 0.7)), Trial(10, 1, measured(0.9)), Trial(20, 0, measured(0.2, inverse=0.0))]
+
+
+def test_means_deviations_and_counts_are_over_all_draws() -> None:
+    first, second = rows_of("har", TRIALS)
+    assert (first.parties, first.trials, first.inv_epsilon) == (10, 3, 1.0)
+    assert first.mean == pytest.approx(0.7)
+    assert first.sd == pytest.approx(0.16329931618554522)
+    assert (second.parties, second.trials, second.sd) == (20, 1, 0.0)
+
+
+def test_one_value_can_be_looked_up() -> None:
+    rows = rows_of("har", TRIALS)
+    found = value_at(rows, "soft", "tight", 20, 0.0)
+    assert found is not None
+    assert found.mean == 0.2
+    assert value_at(rows, "vote", "tight", 20, 0.0) is None
+
+
+def test_files_hold_the_rows(tmp_path: Path) -> None:
+    rows = rows_of("har", TRIALS)
+    write_rows(rows, tmp_path)
+    assert json.loads((tmp_path / "results.json").read_text()) == [asdict(row) for row in rows]
+    with (tmp_path / "results.csv").open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [{name: str(value) for name, value in asdict(row).items()} for row in rows] == read
+    assert list(read[0]) == ["task", "method", "calibration", "parties", "inv_epsilon", "mean", "sd", "trials"]
+
+
+def test_a_run_is_described(tmp_path: Path) -> None:
+    write_run(Settings(task="har", seed=7), (10, 20), tmp_path)
+    content = json.loads((tmp_path / "run.json").read_text())
+    assert content["seed"] == content["settings"]["seed"] == 7
+    assert content["parties"] == [10, 20]
+    assert {"python", "numpy", "ostraka"} <= set(content["versions"])
