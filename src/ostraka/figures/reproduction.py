@@ -14,7 +14,7 @@ __all__ = ["Measurement", "draw_reproduction"]
 
 STYLES = {"tight": "-", "paper": ":", "exp-radius": (0, (6, 2, 1, 2))}
 LABELS = {"tight": "tight", "paper": "as in the paper", "exp-radius": "hypothesis, not private"}
-BANDS = {"tight": 0.15, "paper": 0.07}
+BANDS = {"tight": 0.11, "paper": 0.05}
 """How dense the bands of one standard deviation are; the hypothesis has none."""
 
 
@@ -45,7 +45,8 @@ def draw_reproduction(rows: Sequence[Measurement], title: str, paths: Sequence[P
     for axes, parties in zip(all_axes, panels):
         _panel(axes, [row for row in rows if row.parties == parties])
         axes.set_title(f"{title}, {parties} parties" if len(panels) == 1 else f"{parties} parties", fontsize=10.5, loc="left")
-    all_axes[0].set_ylabel("test accuracy")
+    lowest = min(row.mean for row in rows) - 0.05
+    all_axes[0].set(ylabel="test accuracy", ylim=(max(0.0, np.floor(10.0 * lowest) / 10.0), 1.0))
     if len(panels) > 1:
         figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     handles, labels = all_axes[0].get_legend_handles_labels()
@@ -67,7 +68,7 @@ def _panel(axes: Any, rows: Sequence[Measurement]) -> None:
             curve = sorted((row for row in rows if (row.method, row.calibration) == (method, calibration)), key=lambda row: row.inv_epsilon)
             if curve:
                 _line(axes, curve, place, COLOURS[method], style, f"{method}, {LABELS[calibration]}", band=BANDS.get(calibration, 0.0))
-    axes.set(xlabel="1/ε  (more private →)", ylim=(0, 1.0))
+    axes.set(xlabel="1/ε  (more private →)")
     axes.set_xticks([place(value) for value in inverse], [f"{value:g}" for value in inverse], fontsize=7.5, rotation=45)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", lw=0.4, alpha=0.4)
