@@ -33,7 +33,8 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, SupportsFloat, final
@@ -45,7 +46,7 @@ from numpy.typing import NDArray
 from ostraka.errors import ParameterError
 from ostraka.noise.entropy import Entropy, Rehearsal, Source
 
-__all__ = ["L2Noise", "BitSource", "LazyUniform", "draw_units"]
+__all__ = ["L2Noise", "BitSource", "LazyUniform", "draw_units", "settle", "working_precision", "positive_double"]
 
 # Bits beyond those that the size of the noise asks for: the larger, the rarer a second pass, and the slower the first.
 MARGIN_BITS = 40
@@ -67,7 +68,7 @@ class L2Noise:
     dimension: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _positive_double("scale", self.scale))
+        object.__setattr__(self, "scale", positive_double("scale", self.scale))
         object.__setattr__(self, "spacing", _power_of_two("spacing", self.spacing))
         object.__setattr__(self, "dimension", _count("dimension", self.dimension))
 
@@ -126,17 +127,31 @@ class LazyUniform:
 def draw_units(law: L2Noise, source: BitSource) -> list[int]:
     """Draw ⌊η/spacing + 1/2⌋: a function of the bits alone, which are asked for until no rounding is open."""
     n_directional = law.dimension + law.dimension % 2  # Gaussians come in pairs
-    uniforms = [LazyUniform() for _ in range(n_directional + law.dimension)]
-    n_bits = first_n_bits(law)
+
+    def enclose(uniforms: Sequence[LazyUniform]) -> list[arb]:
+        return enclose_coordinates(law, uniforms[:n_directional], uniforms[n_directional:])
+
+    return settle(enclose, n_directional + law.dimension, first_n_bits(law), source)
+
+
+def settle(enclose: Callable[[Sequence[LazyUniform]], list[arb]], n_uniforms: int, n_bits: int, source: BitSource) -> list[int]:
+    """Draw ⌊x(u) + 1/2⌋ for the x that `enclose` encloses: ask for bits, twice as many each time, until no rounding is open."""
+    uniforms = [LazyUniform() for _ in range(n_uniforms)]
     while True:
         for uniform in uniforms:
             uniform.extend(source, n_bits)
-        with _precision_lock, ctx.workprec(n_bits + GUARD_BITS):
-            u, v = uniforms[:n_directional], uniforms[n_directional:]
-            units = round_to_grid(enclose_coordinates(law, u, v))
+        with working_precision(n_bits + GUARD_BITS):
+            units = round_to_grid(enclose(uniforms))
         if units is not None:
             return units
         n_bits *= 2
+
+
+@contextmanager
+def working_precision(n_bits: int) -> Iterator[None]:
+    """Flint's working precision for a while, by one thread at a time; the one that was found is put back."""
+    with _precision_lock, ctx.workprec(n_bits):
+        yield
 
 
 def first_n_bits(law: L2Noise) -> int:
@@ -189,7 +204,7 @@ def _round_doubles(x: NDArray[np.float64], spacing: float) -> NDArray[np.float64
     return np.where(np.isfinite(units), units * spacing, x)
 
 
-def _positive_double(name: str, value: SupportsFloat) -> float:
+def positive_double(name: str, value: SupportsFloat) -> float:
     """Return `value` as a double, if that is exact: silent rounding could go down, and take privacy with it."""
     try:
         number = float(value)
@@ -201,7 +216,7 @@ def _positive_double(name: str, value: SupportsFloat) -> float:
 
 
 def _power_of_two(name: str, value: SupportsFloat) -> float:
-    number = _positive_double(name, value)
+    number = positive_double(name, value)
     if math.frexp(number)[0] != 0.5:
         raise ParameterError(name, got=value, allowed="a power of two, such as 2.0**-20")
     return number
