@@ -14,9 +14,9 @@ SOURCE = Path(__file__).parent.parent / "src" / "ostraka"
 # From the ground up. A module may import from its own layer and from those before it.
 LAYERS = [
     {"errors", "foreign", "progress", "files"},
-    {"preprocessing", "classes", "components"},
+    {"preprocessing", "classes", "components", "contributions", "whitening"},
     {"auxiliary"},
-    {"ballot_format", "ballot", "tally", "certificate", "model", "release"},
+    {"ballot_format", "ballot", "tally", "certificate", "model", "release", "ledger"},
     {"losses"},
     {"solve"},
     {"sensitivity", "noise"},
@@ -40,6 +40,7 @@ EXTRAS = [
     "rich",
     "hypothesis",
     "mpmath",
+    "dp_accounting",
     "pytest",
 ]
 

@@ -17,6 +17,8 @@
     ├── DownloadError (also an OSError)     a public data set that could not be fetched
     ├── RehearsalError                      something seeded was about to be published
     ├── CloneError                          a cloned estimator was about to release
+    ├── BudgetError                         a release costs more than a party has left
+    ├── LedgerError                         a ledger that could not be written or read, or not that way
     └── PrecisionError                      a point was asked for more precisely than it is known
 
 Each message says what is wrong, what was given, what is allowed, what to do, and what did not happen. The facts are attributes, so that
@@ -47,6 +49,8 @@ __all__ = [
     "DownloadError",
     "RehearsalError",
     "CloneError",
+    "BudgetError",
+    "LedgerError",
     "PrecisionError",
     "NOTHING_HAPPENED",
     "number",
@@ -244,6 +248,27 @@ class CloneError(OstrakaError):
             "This estimator is a clone, as GridSearchCV and cross_val_score make many of, and each fit would be a release that costs every "
             "party ε. Set random_state to rehearse on public or synthetic data, then fit one estimator of your own. " + NOTHING_HAPPENED
         )
+
+
+class BudgetError(OstrakaError):
+    """A release costs more than a party has left."""
+
+    def __init__(self, party: str, *, asked: object, left: object, short: float, n_others: int) -> None:
+        self.party, self.asked, self.left, self.short, self.n_others = party, asked, left, short, n_others
+        others = f" (and {n_others} more {'party has' if n_others == 1 else 'parties have'} too little)" if n_others else ""
+        rounded = f", short by {short:.2g} of it: doubles are counted exactly, so give budgets a little room" if short < 1e-5 else ""
+        super().__init__(
+            f"This release costs {asked}, but party {party} has {left} left{rounded}{others}. "
+            f"Leave out who cannot pay, or ask for less. {NOTHING_HAPPENED}"
+        )
+
+
+class LedgerError(OstrakaError):
+    """A ledger that could not be written or read, or not that way."""
+
+    def __init__(self, path: object, problem: str, remedy: str, outcome: str = NOTHING_HAPPENED) -> None:
+        self.path, self.problem, self.remedy, self.outcome = path, problem, remedy, outcome
+        super().__init__(f"The ledger {str(path)!r} {problem}. {remedy} {outcome}")
 
 
 class PrecisionError(OstrakaError):

@@ -59,7 +59,7 @@ def build() -> Any:
     """The application, with its commands in the order in which people need them."""
     import typer
 
-    from ostraka.cli import demo, export, inspect, learn, plan, predict, reproduce
+    from ostraka.cli import demo, export, inspect, learn, ledger, plan, predict, reproduce
 
     app = typer.Typer(
         name="ostraka",
@@ -81,6 +81,7 @@ def build() -> Any:
     commands = (demo.demo, plan.plan, learn.learn, predict.predict, inspect.inspect, export.export, reproduce.reproduce)
     for command in commands:
         app.command(epilog=getattr(sys.modules[command.__module__], "EXAMPLES", None))(command)
+    app.add_typer(ledger.app, name="ledger")
     return typer.main.get_command(app)
 
 

@@ -26,6 +26,8 @@ EXIT_CODES: dict[type[Exception], int] = {
     errors.RehearsalError: 21,
     errors.CloneError: 22,
     errors.PrecisionError: 23,
+    errors.BudgetError: 40,
+    errors.LedgerError: 41,
     ValueError: 19,
     FileNotFoundError: 30,
     PermissionError: 31,
