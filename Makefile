@@ -60,6 +60,7 @@ bench: .venv/dev
 # Every figure and table of docs/reproduction.md.
 reproduce: .venv/dev
 	$(BIN)/ostraka reproduce har --hypothesis exp-radius --out docs/reproduction/har
+	$(BIN)/ostraka reproduce har --centre --inv-epsilon 0 --out docs/reproduction/har-centred
 	$(BIN)/ostraka reproduce kdd99 --hypothesis exp-radius --out docs/reproduction/kdd99
 	$(BIN)/ostraka reproduce urls --out docs/reproduction/urls
 	$(BIN)/ostraka reproduce digits --out docs/reproduction/digits

@@ -60,3 +60,8 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\((?!http|#)([^)#]+)", PAGES[page]):
         path = (DOCS / page).parent / target
         assert path.exists(), f"{page} links to {target}"
+
+
+@pytest.mark.parametrize("task", ["har", "kdd99"])
+def test_the_tables_of_the_reproduction_are_those_that_the_command_wrote(task: str) -> None:
+    assert (DOCS / "reproduction" / task / "paper.md").read_text("utf-8") in (DOCS / "reproduction.md").read_text("utf-8")

@@ -49,6 +49,8 @@ def test_chosen_methods_and_calibration(tmp_path: Path) -> None:
         (("--natural-parties",), 19, "do not say where they came from"),
         (("--trials", "5", "--private-trials", "3"), 18, "private-trials"),
         (("--backend", "dask"), 18, "scheduler"),
+        (("--scheduler", "tcp://127.0.0.1:8786"), 18, "none without a cluster"),
+        (("--jobs", "0"), 18, "1 or more"),
     ],
 )
 def test_wrong_words_are_explained(words: tuple[str, ...], code: int, text: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import tarfile
 import tracemalloc
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,10 +71,15 @@ class TestTheRealRows:
             tracemalloc.stop()
         assert peak < 100 * 2**20  # filled, they would take 19 GB
 
-    def test_the_sample_alone_is_refused(self, lines: list[str], tmp_path: Path) -> None:
+    def test_the_sample_alone_is_refused(self, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def no_network(file: Any, folder: Path, *, progress: bool) -> Path:
+            raise DownloadError(file.name, str(folder), (("https://nowhere", "no network"),), about=file.about, variable="OSTRAKA_DATA")
+
+        monkeypatch.setattr(url, "obtain", no_network)
         shutil.copyfile(SAMPLE, tmp_path / SAMPLE.name)
         with pytest.raises(
-            InputError, match=r"a small sample .* days 0 to 19 are needed\. Put url_svmlight\.tar\.gz .* 'urls', which stands"
+            InputError,
+            match=r"a small sample .* days 0 to 19 are needed and did not come\. Put url_svmlight\.tar\.gz .* 'urls', which stands",
         ):
             load("url", tmp_path)
 

@@ -40,7 +40,7 @@ def main() -> NoReturn:
         console.print(explained(error), markup=False)
         sys.exit(code)
     if left == INTERRUPTED:
-        console.print("Interrupted. No file was left half-written.")
+        console.print("Interrupted. No file was left half-written; finished parts are kept, and the same command goes on from there.")
     sys.exit(left if isinstance(left, int) else 0)
 
 

@@ -97,6 +97,7 @@ def reproduce(
     from rich.console import Console
 
     from ostraka.datasets import load
+    from ostraka.experiments.engine import n_finished
     from ostraka.experiments.reproduce import panels_of
     from ostraka.experiments.reproduce import reproduce as run
     from ostraka.experiments.settings import INVERSE_EPSILONS, Settings
@@ -122,7 +123,10 @@ def reproduce(
     console = Console()
     data = load(task.value, data_dir, progress=console.is_terminal)
     panels = panels_of(settings, data, asked)
-    shown = watch(f"{task.value}: trials", console.is_terminal)
+    kept, total = n_finished(data, settings, panels, folder / "trials"), len(panels) * trials
+    if kept:
+        console.print(f"{kept} of {total} splits are in {folder} already; going on with the rest.")
+    shown = watch(f"{task.value}: {total - kept} splits", console.is_terminal)
     found = run(data, settings, panels, folder, n_jobs=jobs, backend=backend.value, scheduler=scheduler, watch=shown)
     _report(console, found, settings, folder)
 
@@ -159,7 +163,10 @@ def _asked_parties(text: str) -> int | None:
 
 def _report(console: Console, found: Reproduced, settings: Settings, folder: Path) -> None:
     for parties in sorted({row.parties for row in found.rows}):
-        console.print(_table([row for row in found.rows if row.parties == parties], settings, parties))
+        here = [row for row in found.rows if row.parties == parties]
+        console.print(f"Test accuracy with {parties} parties. {_references(here)}")
+        if any(row.calibration != "none" for row in here):
+            console.print(_table(here, settings))
     if found.comparisons:
         console.print(_against_the_paper(found))
         for number, remark in enumerate(_remarks(found), start=1):
@@ -168,12 +175,11 @@ def _report(console: Console, found: Reproduced, settings: Settings, folder: Pat
     console.print(f"\nWrote {written} to [bold]{folder}[/]. The same command again runs only what is missing there.")
 
 
-def _table(rows: list[Row], settings: Settings, parties: int) -> Table:
+def _table(rows: list[Row], settings: Settings) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    title = f"Test accuracy with {parties} parties"
-    table = Table(title=title, title_justify="left", caption=_references(rows), caption_justify="left", box=SIMPLE_HEAD, padding=0)
+    table = Table(box=SIMPLE_HEAD, padding=0)
     table.add_column("1/ε", justify="right")
     curves = list(dict.fromkeys((row.method, row.calibration) for row in rows if row.calibration != "none"))
     means = {(row.method, row.calibration, row.inv_epsilon): row.mean for row in rows}
@@ -187,8 +193,7 @@ def _table(rows: list[Row], settings: Settings, parties: int) -> Table:
 
 def _references(rows: list[Row]) -> str:
     known = [f"{row.method} {row.mean:.3f}" for row in rows if row.calibration == "none"]
-    draws = max((row.trials for row in rows), default=0)
-    return f"Means of up to {draws} draws; deviations are in results.csv." + (f" Not private: {', '.join(known)}." if known else "")
+    return "Means; deviations are in results.csv." + (f" Not private: {', '.join(known)}." if known else "")
 
 
 def _against_the_paper(found: Reproduced) -> Table:
@@ -201,7 +206,7 @@ def _against_the_paper(found: Reproduced) -> Table:
         table.add_column(name, justify="right")
     remarks = _remarks(found)
     for each in found.comparisons:
-        note = "agrees" if each.agrees else f"\\[{remarks.index(each.remark) + 1}]"
+        note = each.verdict if each.agrees else f"\\[{remarks.index(each.remark) + 1}]"
         table.add_row(each.what, str(each.parties), f"{each.paper:.3g}", f"{each.ours:.3g}", f"{each.difference:+.2g}", note)
     return table
 

@@ -1,7 +1,7 @@
 """Tables of samples from files, and the public data sets of the experiments.
 
     name     rows (train / test)   columns     classes   natural parties
-    har      7,352 / 2,947         561         6         30 people
+    har      7,352 / 2,947         561         6         21 people
     kdd99    494,021 / 311,029     123         2         none
     url      days 0-9 / 10-19      3,231,961   2         days
     urls     200,000 / 142,548     262,144     2         5 collections

@@ -89,7 +89,12 @@ def verify(path: Path, file: DataFile) -> None:
         if expected != [digest]:
             problem = f"its sha256 is {digest}, but {noted.name}, written when it was first downloaded, says otherwise"
     if problem is not None:
-        raise FormatError(f"copy of {file.name}", f"{problem}. It should be {file.about}. Remove {path} and load again to fetch it anew")
+        remedy = (
+            f"Remove {path} and load again to fetch it anew"
+            if file.urls
+            else f"Put a whole copy in the place of {path}: it cannot be downloaded"
+        )
+        raise FormatError(f"copy of {file.name}", f"{problem}. It should be {file.about}. {remedy}")
 
 
 def _problem(path: Path, file: DataFile) -> str | None:

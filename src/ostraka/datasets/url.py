@@ -25,7 +25,7 @@ import numpy as np
 from ostraka.datasets.dataset import Dataset, Labelled
 from ostraka.datasets.download import obtain
 from ostraka.datasets.sources import URL_ARCHIVE, URL_SAMPLE
-from ostraka.errors import FormatError, InputError
+from ostraka.errors import DownloadError, FormatError, InputError
 from ostraka.progress import watch
 
 __all__ = ["N_COLUMNS", "load", "read_svm"]
@@ -101,12 +101,19 @@ def _members(folder: Path, wanted: list[str], progress: bool) -> Iterator[tuple[
     if unpacked.is_dir():
         yield from ((name, (unpacked / name).read_bytes()) for name in wanted if (unpacked / name).exists())
         return
-    if not (folder / URL_ARCHIVE.name).exists() and (folder / URL_SAMPLE.name).exists():
-        raise InputError(
-            f"The folder {folder} has {URL_SAMPLE.name}, a small sample of the data set, but days 0 to 19 are needed.",
-            f"Put {URL_ARCHIVE.name} there, from {URL_ARCHIVE.urls[0]}, or take the data set 'urls', which stands in for it.",
-        )
-    yield from _archived(obtain(URL_ARCHIVE, folder, progress=progress), set(wanted))
+    yield from _archived(_obtained(folder, progress), set(wanted))
+
+
+def _obtained(folder: Path, progress: bool) -> Path:
+    try:
+        return obtain(URL_ARCHIVE, folder, progress=progress)
+    except DownloadError:
+        if not (folder / URL_SAMPLE.name).exists():
+            raise
+    raise InputError(
+        f"The folder {folder} has {URL_SAMPLE.name}, a small sample of the data set, but days 0 to 19 are needed and did not come.",
+        f"Put {URL_ARCHIVE.name} there, from {URL_ARCHIVE.urls[0]}, or take the data set 'urls', which stands in for it.",
+    )
 
 
 def _archived(path: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:

@@ -22,7 +22,7 @@ from ostraka.experiments.settings import Settings
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 
-__all__ = ["Backend", "Trial", "run_trials"]
+__all__ = ["Backend", "Trial", "n_finished", "run_trials"]
 
 Backend = Literal["loky", "dask", "ray"]
 
@@ -49,8 +49,12 @@ def run_trials(
     watch: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
 ) -> list[Trial]:
     """All trials of all panels, in order; those that are in `folder` already are read, not run."""
-    kept = folder / f"{settings.digest}-{_fingerprint(data)}"
+    kept = _folder(folder, settings, data)
     kept.mkdir(parents=True, exist_ok=True)
+    if n_jobs == 0:
+        raise ParameterError("jobs", got=0, allowed="1 or more, or -1 for one per core")
+    if scheduler is not None and backend == "loky":
+        raise ParameterError("scheduler", got=scheduler, allowed="none without a cluster; or --backend dask, or ray")
     jobs = [(n_parties, number) for n_parties in sorted(panels, reverse=True) for number in range(settings.trials)]
     found = {job: trial for job in jobs if (trial := _read(kept, *job)) is not None}
     missing = [job for job in jobs if job not in found]
@@ -59,6 +63,16 @@ def run_trials(
         _write(kept, trial)
         found[trial.n_parties, trial.number] = trial
     return [found[job] for job in sorted(jobs)]
+
+
+def n_finished(data: Dataset, settings: Settings, panels: Sequence[int], folder: Path) -> int:
+    """How many trials of such a run are there already."""
+    kept = _folder(folder, settings, data)
+    return sum(_read(kept, n_parties, number) is not None for n_parties in panels for number in range(settings.trials))
+
+
+def _folder(folder: Path, settings: Settings, data: Dataset) -> Path:
+    return folder / f"{settings.digest}-{_fingerprint(data)}"
 
 
 def _run(

@@ -59,9 +59,15 @@ def reproduce(
     write_rows(rows, out)
     write_run(settings, panels, out)
     draw_reproduction(rows, TASKS[settings.task].title, [out / "figure.png", out / "figure.svg"])
-    # Other parties, other classifiers or another λ are not what the paper measured.
-    same = not settings.natural_parties and settings.local == "linear" and settings.lambda_ == Settings(task=settings.task).lambda_
-    comparisons = compare(rows) if same else []
+    comparisons = compare(rows) if _as_in_the_paper(settings) else []
     if comparisons:
         write_atomically(out / "paper.md", as_markdown(comparisons).encode())
+    else:
+        (out / "paper.md").unlink(missing_ok=True)  # of an earlier run with other settings
     return Reproduced(rows, comparisons)
+
+
+def _as_in_the_paper(settings: Settings) -> bool:
+    """Other parties, other classifiers, other features or another λ are not what the paper measured."""
+    usual = Settings(task=settings.task)
+    return all(getattr(settings, name) == getattr(usual, name) for name in ("natural_parties", "local", "lambda_", "centre"))

@@ -5,23 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-import platform
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from ostraka.experiments.engine import Trial
-from ostraka.experiments.settings import Settings
+from ostraka.experiments.settings import Settings, versions
 from ostraka.files import write_atomically
 
 __all__ = ["Row", "rows_of", "value_at", "write_rows", "write_run"]
-
-PACKAGES = ("ostraka", "numpy", "scipy", "scikit-learn", "numba", "joblib", "python-flint")
 
 
 @final
@@ -74,13 +70,6 @@ def write_run(settings: Settings, panels: Sequence[int], folder: Path) -> None:
         "settings": settings.to_dict(),
         "parties": list(panels),
         "seed": settings.seed,
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "versions": versions(),
     }
     write_atomically(folder / "run.json", (json.dumps(content, indent=1) + "\n").encode())
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

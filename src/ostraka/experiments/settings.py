@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import zlib
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, final, get_args
 
 import numpy as np
 
-from ostraka import __version__
 from ostraka.errors import ParameterError, count, number
 from ostraka.local.named import NAMES
 from ostraka.methods.terms import LAMBDAS, Calibration
 
-__all__ = ["METHODS", "REFERENCES", "HYPOTHESIS", "INVERSE_EPSILONS", "Settings"]
+__all__ = ["METHODS", "REFERENCES", "HYPOTHESIS", "INVERSE_EPSILONS", "Settings", "versions"]
 
 METHODS = ("soft", "avg", "vote")
 REFERENCES = ("batch", "indiv")
 HYPOTHESIS = "exp-radius"
 INVERSE_EPSILONS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 LARGEST_INVERSE = 1e6
+PACKAGES = ("ostraka", "numpy", "scipy", "scikit-learn", "numba", "joblib", "python-flint")
 
 
 @final
@@ -101,9 +103,21 @@ class Settings:
 
     @property
     def digest(self) -> str:
-        """Names the settings, together with the version of the code: what a checkpoint must agree with."""
-        text = json.dumps({"version": __version__, **self.to_dict()}, sort_keys=True)
+        """Names the settings, together with the versions of what computes: what a checkpoint must agree with."""
+        text = json.dumps({"versions": versions(), **self.to_dict()}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def versions() -> dict[str, str | None]:
+    """Of everything that numbers depend on; None for what is not installed."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _check_choices(name: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:

@@ -71,9 +71,10 @@ def _measured(drawn: Split, settings: Settings, n_parties: int, trial: int) -> I
             yield Measured(method=method, calibration=calibration, inverse_epsilon=0.0, accuracies=(accuracy(weights, test),))
             noise = unit_noise(plan, settings.stream(n_parties, trial, method, calibration), settings.draws(trial))
             yield from _shaken(method, calibration, weights, noise, settings, test)
-            if settings.hypothesis and calibration == "paper":
-                noise = exponential_noise(plan, settings.stream(n_parties, trial, method, HYPOTHESIS), settings.draws(trial))
-                yield from _shaken(method, HYPOTHESIS, weights, noise, settings, test)
+        if settings.hypothesis:
+            plan, vector = _prepared(method, "paper", tally, parameters, settings)
+            noise = exponential_noise(plan, settings.stream(n_parties, trial, method, HYPOTHESIS), settings.draws(trial))
+            yield from _shaken(method, HYPOTHESIS, weights_of(vector, plan), noise, settings, test)
 
 
 def _votes(drawn: Split, settings: Settings) -> tuple[Array | None, Tally, Counts]:

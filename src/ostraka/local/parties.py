@@ -38,6 +38,8 @@ __all__ = ["Parties", "Watch", "tally_parties", "tally_linear_parties", "linear_
 
 PARALLEL_FROM = 256
 """Fewer parties are not worth starting workers for."""
+BATCHED_FROM = 64
+"""Fewer parties are not worth loading compiled code for."""
 BATCHES_PER_WORKER = 16
 PARTIES_AT_ONCE = 2048
 
@@ -176,7 +178,7 @@ def trained_linear(parties: Parties, n_classes: int, lambda_: float, loss: str, 
     # A λ that is too small for doubles is refused for everybody, from public numbers, not when some party's rows need the general solver.
     d = parties.features.shape[1]
     default_tolerance(RiskShape(n_samples=2**20, n_features=d, row_terms=d, loss=loss_for(n_classes, loss), lambda_=lambda_))
-    if len(parties) < PARALLEL_FROM or not can_batch(parties.features, loss):
+    if len(parties) < BATCHED_FROM or not can_batch(parties.features, loss):
         return _in_batches(_train_batch, parties, (n_classes, lambda_, loss), n_jobs, watch)
     cuts = range(0, len(parties), PARTIES_AT_ONCE)
     parts = (parties.part(first, min(first + PARTIES_AT_ONCE, len(parties))) for first in cuts)
