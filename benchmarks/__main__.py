@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from benchmarks import casting, fitting, kdd99, local_training, noise, solver
+from benchmarks import casting, fitting, kdd99, local_training, noise, solver, streaming
 
 RESULTS = Path(__file__).parent / "results"
 Rows = list[dict[str, Any]]
@@ -39,6 +39,8 @@ def main() -> None:
                 sections[f"Ballots of 5 000 linear classifiers on {size}, {words}"] = casting.compare(auxiliary)
     with console.status("Noise"):
         sections["Exact ℓ2 draws"] = noise.compare()
+    with console.status("Streams"):
+        sections["Adding up what arrives"] = streaming.compare()
     with console.status("Local training"):
         sections["Local training, batched, against a loop over scikit-learn (‖∇R‖ ≤ 1e-8)"] = local_training.compare()
     with console.status("10 000 parties"):

@@ -56,6 +56,7 @@ def test_nothing_in_it_can_have_come_from_private_data() -> None:
     names = set(CERTIFICATE.to_dict())
     assert names == PROMISED | {
         "format", "loss", "auxiliary_digest", "sensitivity_parts", "noise_scale", "coordinates", "radius", "assumed_public", "randomness",
+        "norm", "rho",
     }  # fmt: skip
 
 
@@ -136,3 +137,108 @@ def test_it_speaks_plainly() -> None:
     assert "ε = 0.5" in text
     assert "one party's whole data set" in text
     assert "10 parties" in text
+
+
+# ---- methods that release a statistic; format 2 ----------------------------------------------------------------------------
+
+CELLS = Certificate(
+    method="cells",
+    calibration="tight",
+    loss="none",
+    epsilon=0.5,
+    delta=0.0,
+    neighbours=ONE_PARTY,
+    parties=10,
+    auxiliary_samples=100,
+    auxiliary_digest="ab" * 32,
+    lambda_=None,
+    sensitivity=2.0,
+    sensitivity_parts=SensitivityParts(rule="contribution", bound=2.0, solver=0.0, rounding=0.0, grid=0.0),
+    noise="discrete laplace",
+    noise_scale=4.0,
+    grid=2.0**-20,
+    dimension=30,
+    coordinates="10 cells, 3 classes",
+    radius=1.0,
+    solver_tolerance=None,
+    norm="l1",
+)
+MOMENTS = replace(CELLS, method="moments", noise="l2", norm="l2", coordinates="5 whitened directions")
+WITH_DELTA = replace(MOMENTS, delta=1e-6, noise_scale=1.5)
+GAUSSIAN = replace(MOMENTS, noise="gaussian", delta=1e-6, noise_scale=20.0, rho=0.005)
+CONSENSUS = replace(MOMENTS, method="consensus", radius=None)
+STATISTICS = [CELLS, MOMENTS, WITH_DELTA, GAUSSIAN, CONSENSUS]
+
+
+@pytest.mark.parametrize("certificate", STATISTICS, ids=lambda each: f"{each.method} {each.noise} {each.delta}")
+def test_a_statistics_certificate_comes_back_and_speaks_plainly(certificate: Certificate) -> None:
+    content = json.loads(certificate.to_json())
+    assert content["format"] == 2
+    assert content["lambda"] is None
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    text = str(certificate)
+    assert "moves the sum by at most 2" in text
+    assert certificate.coordinates in text
+    assert ("in L1" in text) == (certificate.norm == "l1")
+
+
+def as_format_1(certificate: Certificate) -> dict[str, Any]:
+    content = certificate.to_dict()
+    return {name: value for name, value in content.items() if name not in ("norm", "rho")} | {"format": 1}
+
+
+def test_a_certificate_of_format_1_means_what_it_meant() -> None:
+    assert Certificate.from_json(json.dumps(as_format_1(CERTIFICATE))) == CERTIFICATE
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (as_format_1(CERTIFICATE) | {"norm": "l2"}, "fields of a later one"),
+        (as_format_1(CERTIFICATE) | {"rho": None}, "fields of a later one"),
+        (as_format_1(CELLS), "norm"),
+        (as_format_1(CERTIFICATE) | {"format": 2}, "missing fields"),
+        (as_format_1(CERTIFICATE) | {"format": True}, "format"),
+        (as_format_1(CERTIFICATE) | {"format": "1"}, "format"),
+        (as_format_1(CERTIFICATE) | {"format": 3}, "format"),
+        (as_format_1(CERTIFICATE) | {"format": None}, "format"),
+    ],
+)
+def test_formats_are_not_mixed(content: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(FormatError, match=complaint):
+        Certificate.from_json(json.dumps(content))
+
+
+HOSTILE: list[tuple[str, Certificate, dict[str, Any], str]] = [
+    ("a delta for soft", CERTIFICATE, {"delta": 1e-6}, "delta"),
+    ("a delta for discrete Laplace", CELLS, {"delta": 1e-6}, "delta"),
+    ("a negative delta", MOMENTS, {"delta": -1e-6}, "delta"),
+    ("a delta of 1", WITH_DELTA, {"delta": 1.0}, "delta"),
+    ("l1 with l2 noise", MOMENTS, {"norm": "l1"}, "norm"),
+    ("l2 with discrete Laplace noise", CELLS, {"norm": "l2"}, "norm"),
+    ("another norm", CELLS, {"norm": "linf"}, "norm"),
+    ("no lambda for soft", CERTIFICATE, {"lambda": None}, "lambda"),
+    ("a lambda for cells", CELLS, {"lambda": 1e-4}, "lambda"),
+    ("what a party sends for soft", CERTIFICATE, {"sensitivity_parts": {"rule": "contribution"}}, "rule"),
+    ("stability for moments", MOMENTS, {"sensitivity_parts": {"rule": "stability"}}, "rule"),
+    ("a Gaussian without rho", GAUSSIAN, {"rho": None}, "rho"),
+    ("a Gaussian with rho 0", GAUSSIAN, {"rho": 0.0}, "rho"),
+    ("a Gaussian without a delta", GAUSSIAN, {"delta": 0.0}, "rho"),
+    ("a Gaussian for soft", CERTIFICATE, {"noise": "gaussian", "rho": 0.1}, "noise|delta"),
+    ("Laplace for soft", CERTIFICATE, {"noise": "discrete laplace", "norm": "l1"}, "noise"),
+    ("rho for soft", CERTIFICATE, {"rho": 0.1}, "noise"),
+    ("a bound below the diameter", MOMENTS, {"radius": 1.01}, r"sensitivity_parts\.bound"),
+    ("the same for cells", CELLS, {"radius": 1.5}, r"sensitivity_parts\.bound"),
+    ("a sensitivity below its bound", CELLS, {"sensitivity": 1.9}, "sensitivity = 1.9"),
+    ("too little noise", CELLS, {"noise_scale": 3.999}, "noise_scale = 3.999"),
+    ("too little noise in L2", MOMENTS, {"noise_scale": 3.999}, "noise_scale = 3.999"),
+    ("an unknown method", CELLS, {"method": "histogram"}, "method"),
+]
+
+
+@pytest.mark.parametrize(("certificate", "change", "complaint"), [each[1:] for each in HOSTILE], ids=[each[0] for each in HOSTILE])
+def test_a_hostile_certificate_is_refused(certificate: Certificate, change: dict[str, Any], complaint: str) -> None:
+    content = certificate.to_dict()
+    parts = {**content["sensitivity_parts"], **change.get("sensitivity_parts", {})}
+    with pytest.raises(FormatError, match=complaint):
+        Certificate.from_json(json.dumps({**content, **change, "sensitivity_parts": parts}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ostraka import AuxiliarySet, Ballot, PrivateClassifier, Rehearsed, Release
 from ostraka.errors import (
+    BudgetError,
     CloneError,
     InputError,
     LabelError,
@@ -31,6 +33,7 @@ from ostraka.errors import (
     TooFewPartiesError,
     UnknownClassError,
 )
+from ostraka.ledger import Budget, Ledger, digest_of
 
 X, INDEX = make_blobs(900, centers=3, n_features=4, random_state=0)
 NAMES = np.array(["ash", "birch", "cedar"])
@@ -166,7 +169,7 @@ def test_a_progress_bar_is_drawn_on_request(capfd: pytest.CaptureFixture[str]) -
         ({"epsilon": 0.0}, {}, ParameterError, "epsilon = 0.0"),
         ({"lambda_": -1.0}, {}, ParameterError, "lambda = -1.0"),
         ({"method": "hard"}, {}, ParameterError, "'soft', 'vote', 'avg'"),
-        ({"method": "avg", "local": GaussianNB()}, {}, ParameterError, 'None for method "avg"'),
+        ({"method": "avg", "local": GaussianNB()}, {}, ParameterError, "None for method 'avg'"),
         ({"classes": ["ash", "birch"]}, {}, UnknownClassError, "'cedar'"),
         ({"least_parties": 101}, {}, TooFewPartiesError, "100 parties have contributed, but at least 101"),
         ({}, {"parties": PARTIES[:5]}, ShapeError, "one name for each sample"),
@@ -211,9 +214,122 @@ def test_a_fit_that_fails_leaves_the_earlier_one() -> None:
 
 
 def test_votes_need_votes() -> None:
-    with pytest.raises(ParameterError, match='"avg" needs parameters'):
+    with pytest.raises(ParameterError, match='"consensus", "soft" or "vote" for classifiers and ballots'):
         almost_noiseless(method="avg").fit_ballots([], AuxiliarySet.scaled(PUBLIC, NAMES))
     with pytest.raises(ParameterError, match="the list of classes"):
         almost_noiseless().fit_classifiers([], PUBLIC)
     with pytest.raises(TooFewPartiesError):
         almost_noiseless().fit_ballots([], AuxiliarySet.scaled(PUBLIC, NAMES))
+
+
+class TestStatistics:
+    """`auto`, `moments`, `cells` and `consensus` through the same estimator."""
+
+    @pytest.mark.parametrize("method", ["auto", "moments", "cells", "consensus"])
+    @pytest.mark.parametrize("delta", [0.0, 1e-6])
+    def test_every_method_learns_at_an_epsilon_that_means_something(self, method: str, delta: float) -> None:
+        model = PrivateClassifier(method, 2.0, delta=delta, samples_each=7, n_jobs=1, random_state=0)
+        model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert model.score(X, Y) > 0.8
+        assert model.certificate_.epsilon == 2.0
+        assert model.certificate_.delta in (0.0, delta)
+
+    def test_a_release_survives_the_disk(self, tmp_path: Any) -> None:
+        model = PrivateClassifier("auto", 5.0, samples_each=7).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        model.release_.save(tmp_path / "m.ostraka")
+        loaded = Release.load(tmp_path / "m.ostraka")
+        assert np.array_equal(loaded.predict(X), model.predict(X))
+        assert loaded.certificate == model.certificate_
+        assert loaded.digest == hashlib.sha256((tmp_path / "m.ostraka").read_bytes()).hexdigest()
+
+    def test_frames_and_sparse_samples(self) -> None:
+        columns = ["a", "b", "c", "d"]
+        model = PrivateClassifier("cells", 5.0, samples_each=7, random_state=0)
+        model.fit(pd.DataFrame(X, columns=columns), Y, parties=PARTIES, auxiliary=pd.DataFrame(PUBLIC, columns=columns))
+        assert list(model.feature_names_in_) == columns
+        model.fit(sp.csr_matrix(X), Y, parties=PARTIES, auxiliary=sp.csr_matrix(PUBLIC))
+        assert model.score(sp.csr_matrix(X), Y) > 0.7
+
+    def test_consensus_takes_ballots(self) -> None:
+        from ostraka.whitening import half_whitened
+
+        auxiliary = AuxiliarySet(PUBLIC, tuple(NAMES), preprocessing=half_whitened(PUBLIC, 3))
+        locals_ = [LogisticRegression().fit(X[i::20], Y[i::20]) for i in range(20)]
+        model = PrivateClassifier("consensus", 20.0, random_state=0).fit_classifiers(locals_, auxiliary)
+        assert model.score(X, Y) > 0.8
+
+    @pytest.mark.parametrize(
+        ("changes", "arguments", "text"),
+        [
+            ({}, {"auxiliary": None}, "public samples for method"),
+            ({"local": GaussianNB()}, {}, "contribute their labels"),
+            ({"delta": 1.0}, {}, "a probability up to 0.1"),
+            ({"delta": -1e-9}, {}, "a probability up to 0.1"),
+            ({"samples_each": 0}, {}, "samples_each"),
+            ({"noise": "loud"}, {}, "auto, l2, gaussian"),
+            ({"method": "moments", "noise": "gaussian"}, {}, "above 0 for Gaussian"),
+            ({"method": "soft", "delta": 1e-6}, {}, "0 for method 'soft'"),
+        ],
+    )
+    def test_what_is_refused(self, changes: dict[str, Any], arguments: dict[str, Any], text: str) -> None:
+        model = PrivateClassifier(**{"method": "auto", "epsilon": 1.0, "n_jobs": 1, **changes})
+        with pytest.raises(ParameterError, match=text):
+            model.fit(X, Y, **{"parties": PARTIES, "auxiliary": PUBLIC, **arguments})
+        assert not hasattr(model, "release_")
+
+    def test_labels_cannot_come_as_ballots(self) -> None:
+        with pytest.raises(ParameterError, match="for classifiers and ballots"):
+            PrivateClassifier("cells").fit_ballots([], AuxiliarySet.scaled(PUBLIC, NAMES))
+
+
+class TestLedger:
+    """Every party is charged before noise is drawn, or nothing happens."""
+
+    @pytest.fixture
+    def ledger(self, tmp_path: Any) -> Ledger:
+        return Ledger.create(tmp_path / "ledger.db", Budget(epsilon=2.0))
+
+    @pytest.mark.parametrize("method", ["soft", "avg", "cells", "consensus"])
+    def test_a_fit_charges_everybody_and_records_the_release(self, method: str, ledger: Ledger, tmp_path: Any) -> None:
+        model = PrivateClassifier(method, 1.5, ledger=ledger, n_jobs=1).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.5
+        assert len(ledger.accounts()) == 100
+        assert ledger.open_charges() == []
+        model.release_.save(tmp_path / "m.ostraka")
+        assert ledger.history()[0].digest == digest_of(tmp_path / "m.ostraka")
+
+    def test_a_fit_that_nobody_can_pay_for_changes_nothing(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+        PrivateClassifier("cells", 1.5, ledger=ledger).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        drawn: list[object] = []
+        monkeypatch.setattr("ostraka.noise.laplace.DiscreteLaplace.publish", lambda *_: drawn.append(1))
+        poor = PrivateClassifier("cells", 1.0, ledger=ledger.path)
+        with pytest.raises(BudgetError, match="Nothing was drawn and nothing was spent"):
+            poor.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert drawn == []
+        assert not hasattr(poor, "release_")
+        assert len(ledger.history()) == 1
+
+    def test_a_rehearsal_costs_nothing(self, ledger: Ledger) -> None:
+        PrivateClassifier("cells", 1.5, ledger=ledger, random_state=0).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert ledger.history() == []
+
+    def test_a_crash_after_the_charge_leaves_it_standing(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+        def crash(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("ostraka.noise.laplace.DiscreteLaplace.publish", crash)
+        with pytest.raises(KeyboardInterrupt):
+            PrivateClassifier("cells", 1.5, ledger=ledger).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert len(ledger.open_charges()) == 1
+        assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.5
+
+    def test_ballots_need_names(self, ledger: Ledger) -> None:
+        auxiliary = AuxiliarySet.scaled(PUBLIC, tuple(NAMES))
+        ballots = [Ballot.cast(lambda rows: np.repeat("ash", len(rows)), auxiliary) for _ in range(3)]
+        model = PrivateClassifier("soft", 1.0, ledger=ledger)
+        with pytest.raises(ParameterError, match="their names"):
+            model.fit_ballots(ballots, auxiliary)
+        with pytest.raises(ShapeError, match="one name for each"):
+            model.fit_ballots(ballots, auxiliary, parties=["a"])
+        model.fit_ballots(ballots, auxiliary, parties=["a", "b", "c"])
+        assert float(ledger.spent("b").to_dict()["epsilon"]) == 1.0

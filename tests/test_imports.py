@@ -22,7 +22,7 @@ LAYERS = [
     {"sensitivity", "noise"},
     {"local"},
     {"methods"},
-    {"planner", "estimators"},
+    {"planner", "forecast", "estimators"},
     {"datasets", "export"},
     {"figures"},
     {"experiments"},

@@ -15,7 +15,7 @@ def test_the_example_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", example]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "ε = 1 differential privacy" in done.stdout
+    assert "ε = 0.1 differential privacy" in done.stdout
     assert re.fullmatch(r"\[[01]( [01]){4}\]", done.stdout.splitlines()[-1])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 
 import numpy as np
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.ballot import Ballot
-from ostraka.errors import InputError, OtherAuxiliarySetError, ParameterError, ShapeError, TooFewPartiesError
+from ostraka.errors import FormatError, InputError, OtherAuxiliarySetError, ParameterError, ShapeError, TooFewPartiesError
 from ostraka.tally import Tally
 
 SETS = {n_classes: AuxiliarySet(np.zeros((4, 1)), tuple(range(n_classes))) for n_classes in (2, 3, 6, 7, 300)}
 THREE = SETS[3]
+STREAMED = [AuxiliarySet(np.zeros((5, 1)), tuple(range(n_classes))) for n_classes in (2, 3)]
 
 
 def ballot(votes, auxiliary=THREE) -> Ballot:
@@ -87,7 +89,7 @@ class TestCounting:
         with pytest.raises(ValueError, match=r"read-only"):
             counts[0, 0] = 9
         tally.add(ballot([0, 0, 0, 0]))
-        assert counts[0, 0] == 2
+        assert tally.counts[0, 0] == 2
 
     def test_memory_does_not_depend_on_the_number_of_parties(self):
         tally = tally_of(THREE, *([[0, 1, 2, 0]] * 1000))
@@ -173,3 +175,41 @@ class TestRefusals:
     def test_counts_that_no_ballots_have(self, tally, counts, n_ballots, error, text):
         with pytest.raises(error, match=text):
             tally.add_counts(counts, n_ballots)
+
+
+class TestStreams:
+    @pytest.mark.parametrize("auxiliary", STREAMED)
+    @pytest.mark.parametrize("n_ballots", [0, 1, 254, 255, 256, 600])
+    def test_a_stream_gives_the_counts_of_its_ballots(self, auxiliary, n_ballots):
+        generator = np.random.default_rng(n_ballots)
+        ballots = [
+            Ballot(generator.integers(0, auxiliary.n_classes, auxiliary.n_samples), auxiliary.n_classes, auxiliary.digest)
+            for _ in range(n_ballots)
+        ]
+        one_by_one, streamed = Tally(auxiliary), Tally(auxiliary)
+        for each in ballots:
+            one_by_one.add(each)
+        if ballots:
+            streamed.add(ballots[0])
+        assert streamed.add_stream(io.BytesIO(b"".join(each.to_bytes() for each in ballots[1:]))) == max(0, n_ballots - 1)
+        assert np.array_equal(streamed.counts, one_by_one.counts)
+        assert streamed.n_parties == n_ballots
+
+    @pytest.mark.parametrize("auxiliary", STREAMED)
+    def test_what_is_no_ballot_is_refused_with_its_place(self, auxiliary):
+        good = Ballot(np.zeros(auxiliary.n_samples, dtype=int), auxiliary.n_classes, auxiliary.digest).to_bytes()
+        other = Ballot(np.zeros(auxiliary.n_samples, dtype=int), auxiliary.n_classes, "0" * 64).to_bytes()
+        unused = good[:-1] + bytes([good[-1] | 0x80])
+        for bad, kind in (
+            (good[:-1], FormatError),
+            (b"x" * len(good), FormatError),
+            (unused, FormatError),
+            (other, OtherAuxiliarySetError),
+        ):
+            tally = Tally(auxiliary)
+            with pytest.raises(kind):
+                tally.add_stream(io.BytesIO(good + bad + good))
+            if kind is FormatError:
+                assert tally.n_parties == 0, "all of a block, or none"
+                with pytest.raises(FormatError, match="number 1 "):
+                    tally.add_stream(io.BytesIO(good + bad))

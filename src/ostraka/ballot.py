@@ -125,7 +125,16 @@ class Ballot:
             raise FormatError("ballot", f"it is of type {type(data).__name__}, not bytes")
         received = bytes(data)
         header = parse_header(received, n_samples_bound=n_samples_bound)
-        return cls(parse_votes(header, received), header.n_classes, header.auxiliary_digest)
+        return cls._audited(parse_votes(header, received), header)
+
+    @classmethod
+    def _audited(cls, votes: Votes, header: BallotHeader) -> Ballot:
+        """A ballot of votes that the format has checked already: looking at each again would take as long as reading it."""
+        votes.flags.writeable = False
+        ballot = object.__new__(cls)
+        for name, value in (("votes", votes), ("n_classes", header.n_classes), ("auxiliary_digest", header.auxiliary_digest)):
+            object.__setattr__(ballot, name, value)
+        return ballot
 
     def _header(self) -> BallotHeader:
         return BallotHeader(n_classes=self.n_classes, n_samples=self.n_samples, auxiliary_digest=self.auxiliary_digest)

@@ -71,10 +71,13 @@ def vote_dtype(n_classes: int) -> np.dtype[np.unsignedinteger[Any]]:
 
 def write(header: BallotHeader, votes: Votes) -> bytes:
     """Give the bytes of a ballot whose header and votes were checked when it was made."""
-    digest = bytes.fromhex(header.auxiliary_digest)
-    opening = HEADER.pack(MAGIC, VERSION, header.n_classes, header.n_samples, digest)
     blocks = (votes[start : start + VOTES_PER_BLOCK] for start in range(0, votes.size, VOTES_PER_BLOCK))
-    return opening + b"".join(_packed(block, header.bits_per_vote) for block in blocks)
+    return opening(header) + b"".join(_packed(block, header.bits_per_vote) for block in blocks)
+
+
+def opening(header: BallotHeader) -> bytes:
+    """The bytes before the votes: the same for all ballots of a poll."""
+    return HEADER.pack(MAGIC, VERSION, header.n_classes, header.n_samples, bytes.fromhex(header.auxiliary_digest))
 
 
 def parse_header(data: bytes, *, n_samples_bound: int) -> BallotHeader:
@@ -104,8 +107,10 @@ def parse_votes(header: BallotHeader, data: bytes) -> Votes:
     n_unused = 8 * header.n_vote_bytes - header.n_samples * header.bits_per_vote
     if int(packed[-1]) >> (8 - n_unused):
         raise FormatError("ballot", "the unused bits of its last byte are not 0")
-    votes = np.empty(header.n_samples, dtype=vote_dtype(header.n_classes))
     bits = header.bits_per_vote
+    if bits == 1:  # of one bit nothing can be wrong
+        return np.unpackbits(packed, count=header.n_samples, bitorder="little")
+    votes = np.empty(header.n_samples, dtype=vote_dtype(header.n_classes))
     for start in range(0, header.n_samples, VOTES_PER_BLOCK):
         block = votes[start : start + VOTES_PER_BLOCK]
         _unpack(packed[start * bits // 8 :], bits, block)

@@ -23,17 +23,21 @@ FROM_THE_SYSTEM = "operating system"
 FROM_A_SEED = "seed"
 
 _KNOWN: dict[str, tuple[str, ...]] = {
-    "method": ("soft", "vote", "avg"),
+    "method": ("soft", "vote", "avg", "consensus", "moments", "cells"),
     "calibration": ("paper", "tight"),
-    "loss": ("logistic", "huber", "softmax"),
-    "noise": ("l2",),
+    "loss": ("logistic", "huber", "softmax", "none"),
+    "noise": ("l2", "discrete laplace", "gaussian"),
+    "norm": ("l2", "l1"),
     "neighbours": (ONE_PARTY, ONE_PARTY_AND_SAMPLE),
     "randomness": (FROM_THE_SYSTEM, FROM_A_SEED),
 }
-_RULES = ("paper", "stability", "ball")
+_RULES = ("paper", "stability", "ball", "contribution")
+_STATISTIC = ("consensus", "moments", "cells")
+"""Methods that release a statistic: no minimiser, no regulariser, and the model is made from what is public by then."""
 
 # Raise this number with every change of the fields or of their meaning; readers of old numbers stay, each with a file in the tests.
-FORMAT = 1
+FORMAT = 2
+_SINCE_FORMAT_2: dict[str, Any] = {"norm": "l2", "rho": None}
 
 
 @final
@@ -42,7 +46,7 @@ class SensitivityParts:
     """Where the sensitivity comes from; the total is at least their sum."""
 
     rule: str
-    """`paper`, `stability` (labels move the gradient) or `ball` (no minimiser leaves it)."""
+    """`paper`, `stability` (labels move the gradient), `ball` (no minimiser leaves it), `contribution` (what a party sends is bounded)."""
     bound: float
     """Of the exact minimiser, or of the mean of the parties' parameters."""
     solver: float
@@ -67,7 +71,7 @@ class Certificate:
     parties: int
     auxiliary_samples: int | None
     auxiliary_digest: str | None
-    lambda_: float
+    lambda_: float | None
     sensitivity: float
     sensitivity_parts: SensitivityParts
     noise: str
@@ -79,6 +83,10 @@ class Certificate:
     solver_tolerance: float | None
     randomness: str = FROM_THE_SYSTEM
     """Where the noise came from; a seed means a rehearsal, which protects nobody."""
+    norm: str = "l2"
+    """In which the sensitivity is measured."""
+    rho: float | None = None
+    """The loss in zero-concentrated terms, for Gaussian noise."""
     assumed_public: tuple[str, ...] = ()
     """What was read from private data because it is taken to be public. The promise does not cover it."""
 
@@ -86,13 +94,15 @@ class Certificate:
         for name, known in _KNOWN.items():
             if getattr(self, name) not in known:
                 raise ParameterError(name, got=getattr(self, name), allowed=" or ".join(map(repr, known)))
-        for name in ("epsilon", "lambda_", "sensitivity", "noise_scale", "grid"):
+        statistic = self.method in _STATISTIC
+        if (self.lambda_ is None) is not statistic:
+            raise ParameterError("lambda", got=self.lambda_, allowed="a positive number, and none for methods that release a statistic")
+        for name in ("epsilon", "sensitivity", "noise_scale", "grid", *(() if statistic else ("lambda_",))):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise ParameterError(name.rstrip("_"), got=getattr(self, name), allowed="a positive finite number")
         if math.frexp(self.grid)[0] != 0.5:
             raise ParameterError("grid", got=self.grid, allowed="a power of two")
-        if not self.delta == 0.0:
-            raise ParameterError("delta", got=self.delta, allowed="0 for this noise")
+        self._check_noise(statistic)
         if not (self.parties >= 1 and self.dimension >= 1):
             raise ParameterError("parties, dimension", got=(self.parties, self.dimension), allowed="1 or more each")
         parts = self.sensitivity_parts
@@ -100,8 +110,19 @@ class Certificate:
         summed = sum(map(Fraction, (parts.bound, parts.solver, parts.rounding, parts.grid)))
         if not Fraction(self.sensitivity) >= summed:
             raise ParameterError("sensitivity", got=self.sensitivity, allowed=f"at least the sum of its parts, {float(summed)}")
-        if not Fraction(self.noise_scale) * Fraction(self.epsilon) >= Fraction(self.sensitivity):
+        if self.delta == 0.0 and not Fraction(self.noise_scale) * Fraction(self.epsilon) >= Fraction(self.sensitivity):
             raise ParameterError("noise_scale", got=self.noise_scale, allowed="at least sensitivity/epsilon")
+
+    def _check_noise(self, statistic: bool) -> None:
+        """Which law goes with which δ and norm. That a scale is enough for a δ above 0 takes ball arithmetic: `methods.laws.verify`."""
+        if self.delta != 0.0 and not (statistic and self.noise != "discrete laplace" and 0.0 < self.delta < 1.0):
+            raise ParameterError("delta", got=self.delta, allowed="0 for this noise")
+        if self.noise == "gaussian" and not (self.delta > 0.0 and self.rho is not None and 0.0 < self.rho < math.inf):
+            raise ParameterError("delta, rho", got=(self.delta, self.rho), allowed="positive numbers for Gaussian noise")
+        if (self.norm == "l1") is not (self.noise == "discrete laplace"):
+            raise ParameterError("norm", got=self.norm, allowed='"l1" for discrete Laplace noise, "l2" for the others')
+        if not statistic and (self.noise != "l2" or self.rho is not None):
+            raise ParameterError("noise", got=self.noise, allowed=f'"l2" for the method {self.method}')
 
     def _check_parts(self, parts: SensitivityParts) -> None:
         """What can be checked of the parts from the certificate alone; μ and the span would need the auxiliary set."""
@@ -110,7 +131,9 @@ class Certificate:
                 raise ParameterError(f"sensitivity_parts.{name}", got=getattr(parts, name), allowed="a finite number, 0 or more")
         if parts.rule not in _RULES:
             raise ParameterError("sensitivity_parts.rule", got=parts.rule, allowed=" or ".join(map(repr, _RULES)))
-        if not parts.grid >= self.grid * math.sqrt(self.dimension):
+        if (parts.rule == "contribution") is not (self.method in _STATISTIC):
+            raise ParameterError("sensitivity_parts.rule", got=parts.rule, allowed=f"another rule for the method {self.method}")
+        if parts.rule != "contribution" and not parts.grid >= self.grid * math.sqrt(self.dimension):
             raise ParameterError("sensitivity_parts.grid", got=parts.grid, allowed="at least grid·√dimension")
         if self.auxiliary_samples is not None and not self.auxiliary_samples >= 1:
             raise ParameterError("auxiliary_samples", got=self.auxiliary_samples, allowed="1 or more")
@@ -118,6 +141,11 @@ class Certificate:
             raise ParameterError("auxiliary_digest", got=self.auxiliary_digest, allowed="none for a private auxiliary set")
         if not all(text.isprintable() for text in (self.coordinates, *self.assumed_public)):
             raise ParameterError("coordinates, assumed_public", got="control characters", allowed="printable text")
+        if parts.rule == "contribution":
+            if self.radius is not None and not parts.bound >= 2.0 * self.radius:
+                raise ParameterError("sensitivity_parts.bound", got=parts.bound, allowed="the diameter of the ball, or more")
+            return
+        assert self.lambda_ is not None
         if parts.rule == "ball" or self.method == "avg":
             diameter = 2.0 * (self.radius or math.inf) / (self.parties if self.method == "avg" else 1)
             if not parts.bound >= diameter:
@@ -138,8 +166,13 @@ class Certificate:
     def from_json(cls, text: str) -> Certificate:
         """Parse, check every field, then build; anything unexpected is refused."""
         content = _parse_object(text)
-        if content.pop("format", None) != FORMAT:
-            raise FormatError("certificate", f"its format is not {FORMAT}")
+        written = content.pop("format", None)
+        if written not in (1, FORMAT) or isinstance(written, bool):
+            raise FormatError("certificate", f"its format is not 1 or {FORMAT}")
+        if written == 1:
+            if set(content) & set(_SINCE_FORMAT_2):
+                raise FormatError("certificate", "it says format 1, but has fields of a later one")
+            content |= _SINCE_FORMAT_2
         parts = content.pop("sensitivity_parts", None)
         if not isinstance(parts, dict):
             raise FormatError("certificate", "sensitivity_parts is missing")
@@ -164,11 +197,19 @@ class Certificate:
         rehearsed = "A REHEARSAL with seeded noise, which protects nobody. A release would promise:\n"
         return (
             f"{rehearsed if self.randomness == FROM_A_SEED else ''}"
-            f"ε = {self.epsilon:g} differential privacy (δ = 0) for {who}, among {self.parties} parties.\n"
-            f"Method {self.method} ({self.calibration} calibration, {self.loss} loss, λ = {self.lambda_:g}).\n"
-            f"Replacing {who} moves the result by at most {self.sensitivity:.4g},\n"
-            f"hidden by noise of scale {self.noise_scale:.4g} in {self.dimension} coordinates on a grid of {self.grid:.3g}.{assumed}"
+            f"ε = {self.epsilon:g} differential privacy (δ = {self.delta:g}) for {who}, among {self.parties} parties.\n"
+            f"{self._method}\n"
+            f"Replacing {who} moves the {'sum' if self.lambda_ is None else 'result'} by at most {self.sensitivity:.4g}"
+            f"{' in L1' if self.norm == 'l1' else ''},\n"
+            f"hidden by {self.noise.replace('l2', 'ℓ2')} noise of scale {self.noise_scale:.4g} in {self.dimension} coordinates "
+            f"on a grid of {self.grid:.3g}.{assumed}"
         )
+
+    @property
+    def _method(self) -> str:
+        if self.lambda_ is None:
+            return f"Method {self.method}: a statistic over {self.coordinates}; the model is made from it without further cost."
+        return f"Method {self.method} ({self.calibration} calibration, {self.loss} loss, λ = {self.lambda_:g})."
 
 
 def _parse_object(text: str) -> dict[str, Any]:

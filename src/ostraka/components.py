@@ -46,7 +46,9 @@ NO_DIRECTION = "none, because the samples are all equal and have no direction"
 Matrix = NDArray[np.float64]
 
 
-def principal_components(samples: Samples, n_components: int, *, seed: int = 0, centre: bool = True) -> tuple[Matrix, Matrix]:
+def principal_components(
+    samples: Samples, n_components: int, *, seed: int = 0, centre: bool = True, fewer: bool = False
+) -> tuple[Matrix, Matrix]:
     """Give the centre (d,) and the first n principal directions (d, n) of public samples.
 
     Each direction's largest entry in absolute value is positive (the first of them, if there are several).
@@ -56,6 +58,7 @@ def principal_components(samples: Samples, n_components: int, *, seed: int = 0, 
         n_components: how many directions; at most the rank of the (centred) samples.
         seed: of the sketch, for sparse samples; dense ones need none.
         centre: subtract the mean. False: take the rows as they are, with a centre of zeros.
+        fewer: give as many directions as the rank allows, instead of refusing to give more than there are.
 
     """
     _check_shape(samples)
@@ -65,14 +68,14 @@ def principal_components(samples: Samples, n_components: int, *, seed: int = 0, 
         rows = _finite(np.array(samples, dtype=np.float64))
         center = rows.mean(axis=0) if centre else np.zeros(rows.shape[1])
         values, directions = _dense(rows, center)
-        return center, _first(directions, values, n, _rounding(rows.shape, center, values))
+        return center, _first(directions, values, n, _rounding(rows.shape, center, values), fewer)
     kept = occupied_columns(samples)
     narrow = samples.tocsr()[:, kept].astype(np.float64)
     _finite(narrow.data)
     mean = np.asarray(narrow.mean(axis=0)).ravel() if centre else np.zeros(kept.size)
     values, directions = _sparse(_Centred(narrow, mean), n, rng)
-    found = _first(directions, values, n, _rounding(narrow.shape, mean, values))
-    center, components = np.zeros(samples.shape[1]), np.zeros((samples.shape[1], n))
+    found = _first(directions, values, n, _rounding(narrow.shape, mean, values), fewer)
+    center, components = np.zeros(samples.shape[1]), np.zeros((samples.shape[1], found.shape[1]))
     center[kept], components[kept] = mean, found
     return center, components
 
@@ -137,12 +140,13 @@ def _rounding(shape: tuple[int, int], center: Matrix, values: Matrix) -> float:
     return max(shape) * float(np.finfo(np.float64).eps) * largest
 
 
-def _first(directions: Matrix, values: Matrix, n: int, rounding: float) -> Matrix:
+def _first(directions: Matrix, values: Matrix, n: int, rounding: float, fewer: bool) -> Matrix:
     rank = int(np.count_nonzero(values > rounding))
-    if n > rank:
+    if n > rank and not (fewer and rank):
         raise ParameterError(
             "n_components", got=n, allowed=f"1 to {rank}, the rank of the samples around their centre" if rank else NO_DIRECTION
         )
+    n = min(n, rank)
     chosen = directions[:, :n]
     peaks = chosen[np.argmax(np.abs(chosen), axis=0), np.arange(n)]
     return np.ascontiguousarray(chosen * np.where(peaks < 0.0, -1.0, 1.0))

@@ -11,7 +11,8 @@ synthetic data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+import contextlib
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, Self
@@ -28,27 +29,38 @@ from ostraka.ballot import Ballot
 from ostraka.certificate import Certificate
 from ostraka.classes import ClassIndex, ClassName
 from ostraka.errors import CloneError, InputError, LabelError, ParameterError, ShapeError
+from ostraka.ledger import Charge, Cost, Ledger
 from ostraka.local.parties import Parties, linear_parameters, tally_linear_parties, tally_parties
-from ostraka.methods import avg, soft, vote
+from ostraka.methods import auto, avg, cells, consensus, moments, soft, vote
+from ostraka.methods.statistic import StatisticTerms
 from ostraka.methods.terms import Terms
 from ostraka.model import Task
 from ostraka.noise import Entropy, Rehearsal
 from ostraka.preprocessing import Preprocessing
 from ostraka.progress import watch
-from ostraka.release import Rehearsed, Release
+from ostraka.release import ChargeFirst, Rehearsed, Release
 from ostraka.tally import Tally
+from ostraka.whitening import half_whitened
 
 __all__ = ["PrivateClassifier"]
 
-METHODS = ("soft", "vote", "avg")
+METHODS = ("soft", "vote", "avg", "consensus", "moments", "cells", "auto")
+OF_LABELS = {"moments": moments, "cells": cells, "auto": auto}
+"""Methods to which parties contribute their labels themselves, without training anything."""
+OF_A_STATISTIC = ("consensus", *OF_LABELS)
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """One ε-differentially private linear classifier from the data of many parties.
 
     Args:
-        method: "soft" (shares of votes), "vote" (majorities) or "avg" (mean of parameters).
+        method: "auto" takes "moments" (of the parties' labels) or "cells" (histograms of them), whichever a rehearsal on made-up labels
+            finds better; "consensus" takes votes of local classifiers. They need an auxiliary set, and far less noise than the paper's
+            "soft" (shares of votes), "vote" (majorities) and "avg" (mean of parameters).
         epsilon: the privacy loss for a whole party. Smaller is more private, and noisier.
+        delta: 0 for pure ε; "consensus" and "moments" need less noise with a small δ, such as 1e-6.
+        samples_each: how many samples a party typically has, from public knowledge; for our own methods. Only accuracy depends on it.
+        noise: the law of the noise, for our own methods: "auto", "l2" or "gaussian".
         lambda_: strength of the regulariser, local and global; choose it without looking at private data.
         calibration: "tight" (the smallest sensitivities we can prove) or "paper" (those of Hamm et al. 2016).
         loss: "logistic" or "huber".
@@ -59,6 +71,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         radius: a public bound for the length of samples, which are divided by it and clipped. None: standardise by the auxiliary set.
         intercept: the value of a constant feature, between 0 and 1; 0 for none.
         least_parties: refuse to release for fewer parties than this.
+        ledger: a `Ledger`, or the path of one: every party is charged before noise is drawn, or nothing is released.
         n_jobs: workers for local training; -1 means all cores, used from a few hundred parties on.
         progress: show a progress bar with the time left.
         random_state: None publishes; anything else makes a rehearsal with seeded noise.
@@ -75,6 +88,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "soft",
         epsilon: float = 1.0,
         *,
+        delta: float = 0.0,
+        samples_each: int = 10,
+        noise: str = "auto",
         lambda_: float = 1e-4,
         calibration: str = "tight",
         loss: str = "logistic",
@@ -83,12 +99,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         radius: float | None = None,
         intercept: float = 0.5,
         least_parties: int = 2,
+        ledger: Any = None,
         n_jobs: int | None = -1,
         progress: bool = False,
         random_state: Any = None,
     ) -> None:
         self.method = method
         self.epsilon = epsilon
+        self.delta = delta
+        self.samples_each = samples_each
+        self.noise = noise
         self.lambda_ = lambda_
         self.calibration = calibration
         self.loss = loss
@@ -97,6 +117,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.radius = radius
         self.intercept = intercept
         self.least_parties = least_parties
+        self.ledger = ledger
         self.n_jobs = n_jobs
         self.progress = progress
         self.random_state = random_state
@@ -126,27 +147,35 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ShapeError("The auxiliary samples", got=(prepared.n_samples, task.n_columns), allowed=f"{X.shape[1]} columns, as X has")
         grouped = Parties.group(task.features(X), labels, parties)
         terms.checked_parties(len(grouped))
-        if self.method == "avg":
-            return self._published(self._averaged(grouped, task, terms), classes)
-        return self._published(self._polled(self._tallied(grouped, prepared), terms), classes)
+        with self._charging(grouped.names.tolist()) as charge:
+            if self.method in OF_LABELS:
+                outcome = OF_LABELS[self.method].release(grouped, prepared, terms, self._source(), charge)
+            elif isinstance(terms, Terms) and self.method == "avg":
+                outcome = self._averaged(grouped, task, terms, charge)
+            else:
+                outcome = self._polled(self._tallied(grouped, prepared), terms, charge)
+            return self._published(outcome, classes)
 
-    def fit_classifiers(self, classifiers: Iterable[Any], auxiliary: Any) -> Self:
-        """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a function; one per party."""
+    def fit_classifiers(self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None = None) -> Self:
+        """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a function; one per party.
+
+        `parties` names them, for the ledger.
+        """
         terms = self._terms()
         prepared = self._prepared_for_votes(auxiliary)
         tally = Tally(prepared)
         for classifier in watch("Voting", self.progress)(classifiers, _length(classifiers)):
             tally.add(Ballot.cast(classifier, prepared))
-        return self._published(self._polled(tally, terms), np.asarray(prepared.classes), prepared)
+        return self._from_votes(tally, terms, parties)
 
-    def fit_ballots(self, ballots: Iterable[Ballot], auxiliary: AuxiliarySet) -> Self:
-        """Release from ballots, one per party, that were cast on this auxiliary set."""
+    def fit_ballots(self, ballots: Iterable[Ballot], auxiliary: AuxiliarySet, parties: Iterable[Any] | None = None) -> Self:
+        """Release from ballots, one per party, that were cast on this auxiliary set. `parties` names them, for the ledger."""
         terms = self._terms()
         prepared = self._prepared_for_votes(auxiliary)
         tally = Tally(prepared)
         for ballot in watch("Counting", self.progress)(ballots, _length(ballots)):
             tally.add(ballot)
-        return self._published(self._polled(tally, terms), np.asarray(prepared.classes), prepared)
+        return self._from_votes(tally, terms, parties)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores: one number per sample for two classes, one per class for more."""
@@ -183,21 +212,34 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _more_tags(self) -> dict[str, bool]:  # scikit-learn 1.5
         return {"non_deterministic": self.random_state is None, "poor_score": True}
 
-    def _terms(self, classes_from_data: bool = False) -> Terms:
+    def _terms(self, classes_from_data: bool = False) -> Terms | StatisticTerms:
         """The public terms, checked before anything else is looked at."""
         if self.method not in METHODS:
             raise ParameterError("method", got=self.method, allowed=", ".join(repr(name) for name in METHODS))
-        if self.method == "avg" and self.local is not None:
-            raise ParameterError("local", got=self.local, allowed='None for method "avg", which averages parameters of linear classifiers')
+        if self.local is not None and (self.method == "avg" or self.method in OF_LABELS):
+            why = "which averages parameters of linear classifiers" if self.method == "avg" else "to which parties contribute their labels"
+            raise ParameterError("local", got=self.local, allowed=f"None for method {self.method!r}, {why}")
         if self.random_state is None and getattr(self, "_cloned", False):
             raise CloneError
+        assumed = ("classes",) if classes_from_data else ()
+        if self.method in OF_A_STATISTIC:
+            return StatisticTerms(
+                epsilon=self.epsilon,
+                delta=self.delta,
+                samples_each=self.samples_each,
+                noise=self.noise,  # type: ignore[arg-type]
+                least_parties=self.least_parties,
+                assumed_public=assumed,
+            )
+        if self.delta != 0.0:
+            raise ParameterError("delta", got=self.delta, allowed=f"0 for method {self.method!r}; or method " + " or ".join(OF_A_STATISTIC))
         return Terms(
             epsilon=self.epsilon,
             lambda_=self.lambda_,
             calibration=self.calibration,  # type: ignore[arg-type]
             loss=self.loss,
             least_parties=self.least_parties,
-            assumed_public=("classes",) if classes_from_data else (),
+            assumed_public=assumed,
         )
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -210,6 +252,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(auxiliary, AuxiliarySet):
             return auxiliary
         names = getattr(self, "feature_names_in_", None)
+        if auxiliary is None and self.method in OF_A_STATISTIC:
+            raise ParameterError("auxiliary", got=None, allowed=f'public samples for method {self.method!r}; "avg" needs none')
         if auxiliary is None:
             radius = 1.0 if self.radius is None else self.radius
             synthetic = AuxiliarySet.synthetic(n_columns, classes, radius=radius, constant=self.intercept)
@@ -224,7 +268,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _prepared_for_votes(self, auxiliary: Any) -> AuxiliarySet:
         if self.method == "avg":
-            raise ParameterError("method", got="avg", allowed='"soft" or "vote" for classifiers and ballots; "avg" needs parameters')
+            raise ParameterError("method", got="avg", allowed='"consensus", "soft" or "vote" for classifiers and ballots')
+        if self.method in OF_LABELS:
+            raise ParameterError("method", got=self.method, allowed='"consensus", "soft" or "vote" for classifiers and ballots')
         if not isinstance(auxiliary, AuxiliarySet):
             if self.classes is None:
                 raise ParameterError("classes", got=None, allowed="the list of classes, or give an AuxiliarySet")
@@ -233,6 +279,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return prepared
 
     def _scaled(self, samples: Any, classes: tuple[ClassName, ...]) -> AuxiliarySet:
+        if self.method in OF_A_STATISTIC:
+            return AuxiliarySet(samples, classes, preprocessing=half_whitened(_numeric(samples), len(classes)))
         if self.radius is not None:
             return AuxiliarySet(samples, classes, preprocessing=Preprocessing(radius=self.radius, constant=self.intercept))
         return AuxiliarySet.scaled(samples, classes, self.intercept, standardise=True, quantile=0.95)
@@ -244,13 +292,41 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         templates = self.local if isinstance(self.local, list | tuple) else [self.local]
         return tally_parties(parties, templates, auxiliary, n_jobs=self.n_jobs, watch=show)
 
-    def _polled(self, tally: Tally, terms: Terms) -> Release | Rehearsed:
-        return (soft.release if self.method == "soft" else vote.release)(tally, terms, self._source())
+    def _polled(self, tally: Tally, terms: Terms | StatisticTerms, charge: ChargeFirst) -> Release | Rehearsed:
+        if isinstance(terms, StatisticTerms):
+            return consensus.release(tally, terms, self._source(), charge)
+        return (soft.release if self.method == "soft" else vote.release)(tally, terms, self._source(), charge)
 
-    def _averaged(self, parties: Parties, task: Task, terms: Terms) -> Release | Rehearsed:
+    def _from_votes(self, tally: Tally, terms: Terms | StatisticTerms, parties: Iterable[Any] | None) -> Self:
+        names = None if parties is None else list(parties)
+        if names is not None and len(names) != tally.n_parties:
+            raise ShapeError("parties", got=(len(names),), allowed=f"({tally.n_parties},), one name for each")
+        with self._charging(names) as charge:
+            return self._published(self._polled(tally, terms, charge), np.asarray(tally.auxiliary.classes), tally.auxiliary)
+
+    @contextlib.contextmanager
+    def _charging(self, names: list[Any] | None) -> Iterator[ChargeFirst]:
+        """What charges the ledger before noise is drawn; afterwards the release is recorded there."""
+        if self.ledger is None:
+            yield None
+            return
+        if names is None:
+            raise ParameterError("parties", got=None, allowed="their names, because the ledger charges each of them")
+        book = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
+        charged: list[Charge] = []
+
+        def charge(certificate: Certificate) -> None:
+            charged.append(book.charge([str(name) for name in names], Cost.of(certificate), f"{certificate.method}"))
+
+        yield charge
+        if charged:
+            assert isinstance(self.release_, Release)
+            book.settle(charged[0], self.release_.digest)
+
+    def _averaged(self, parties: Parties, task: Task, terms: Terms, charge: ChargeFirst) -> Release | Rehearsed:
         show = watch("Training", self.progress)
         parameters = linear_parameters(parties, len(task.classes), self.lambda_, self.loss, n_jobs=self.n_jobs, watch=show)
-        return avg.release(parameters, task, len(parties), terms, source=self._source())
+        return avg.release(parameters, task, len(parties), terms, source=self._source(), charge=charge)
 
     def _source(self) -> Entropy | Rehearsal:
         if self.random_state is None:
@@ -310,6 +386,11 @@ def _readable(X: Any) -> Any:
 
         return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
     return X
+
+
+def _numeric(samples: Any) -> Any:
+    """A data frame as an array; arrays and sparse matrices as they are."""
+    return samples if hasattr(samples, "tocsr") else np.asarray(samples, dtype=np.float64)
 
 
 def _plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:

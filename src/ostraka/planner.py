@@ -92,6 +92,7 @@ def noise_to_signal(certificate: Certificate, n_classes: int) -> float:
     Below 0.3 little is lost, above 1 little is left. Nothing in it comes from private data.
     """
     loss = loss_for(n_classes, "huber" if certificate.loss == "huber" else "logistic")
+    assert certificate.lambda_ is not None
     return certificate.noise_scale * certificate.dimension / minimiser_radius(loss, certificate.lambda_)
 
 
@@ -127,9 +128,10 @@ def risk_bound(
     law: Literal["paper", "exact"] = "exact",
 ) -> RiskBound:
     """The bound for what a plan promises: `soft.plan(...).certificate` needs no private data."""
-    if certificate.auxiliary_samples is None:
+    if certificate.auxiliary_samples is None or certificate.lambda_ is None:
         raise ParameterError("certificate.method", got=certificate.method, allowed='"soft" or "vote"')
     lambda_ = certificate.lambda_
+    assert lambda_ is not None
     length = noise_length(certificate.noise_scale, certificate.dimension, failure_noise, law)
     return RiskBound(
         noise=noise_risk(length, loss, lambda_),

@@ -7,12 +7,13 @@ be executed. Files are parsed, then audited, then built; whatever is not exactly
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, final
+from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,15 @@ from ostraka.foreign import foreign_kind
 from ostraka.model import LinearModel, Task
 from ostraka.preprocessing import Preprocessing, Samples
 
-__all__ = ["Release", "Rehearsed"]
+__all__ = ["Release", "Rehearsed", "ChargeFirst"]
 
 # Raise this number with every change of the file's content; readers of old numbers stay, each with a file in the tests.
 FORMAT = "1"
 MAX_BYTES = 2**31
 """Larger files are refused unread."""
 T = TypeVar("T")
+ChargeFirst: TypeAlias = Callable[[Certificate], object] | None
+"""What a publication does before it draws: charges a ledger, which may refuse. Never called for a rehearsal."""
 _KEYS = {"ostraka", "task", "certificate"}
 _TENSORS = {"weights", "preprocessing.center", "preprocessing.scale", "preprocessing.components"}
 
@@ -72,7 +75,8 @@ class Release:
     def __post_init__(self) -> None:
         if self.certificate.randomness != FROM_THE_SYSTEM:
             raise RehearsalError
-        if not self.certificate.dimension <= self.model.weights.size:
+        # Where noise is on the weights themselves there cannot be more of it than of them.
+        if self.certificate.lambda_ is not None and not self.certificate.dimension <= self.model.weights.size:
             raise ParameterError(
                 "dimension", got=self.certificate.dimension, allowed=f"up to {self.model.weights.size}, the number of weights"
             )
@@ -91,11 +95,20 @@ class Release:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release; an interrupted write leaves whatever was there before."""
+        write_atomically(Path(path), self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
         from safetensors.numpy import save
 
         metadata = {"ostraka": FORMAT, "task": _task_json(self.model.task), "certificate": self.certificate.to_json()}
         arrays = {f"preprocessing.{name}": array for name, array in self.model.task.preprocessing.arrays().items()}
-        write_atomically(Path(path), save({"weights": self.model.weights, **arrays}, metadata=metadata))
+        return _ordered(save({"weights": self.model.weights, **arrays}, metadata=metadata))
+
+    @property
+    def digest(self) -> str:
+        """Sha256 of the file: the release's name in a ledger."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:
@@ -106,6 +119,14 @@ class Release:
         task = _built("task", lambda: _task(metadata["task"], tensors))
         model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
         return _built("certificate", lambda: cls(model=model, certificate=certificate))
+
+
+def _ordered(written: bytes) -> bytes:
+    """The same file with a sorted header: safetensors orders names at random, but one release must have one digest."""
+    length = int.from_bytes(written[:8], "little")
+    header = json.dumps(json.loads(written[8 : 8 + length]), sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + written[8 + length :]
 
 
 def _task_json(task: Task) -> str:

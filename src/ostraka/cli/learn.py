@@ -23,6 +23,18 @@ class Method(StrEnum):
     soft = "soft"
     vote = "vote"
     avg = "avg"
+    consensus = "consensus"
+    moments = "moments"
+    cells = "cells"
+    auto = "auto"
+
+
+class NoiseName(StrEnum):
+    """The laws of noise of our own methods."""
+
+    auto = "auto"
+    l2 = "l2"
+    gaussian = "gaussian"
 
 
 class CalibrationName(StrEnum):
@@ -49,8 +61,20 @@ def learn(
         Path | None, typer.Option(help="Public samples without labels, on which the parties vote; they also set the scale of the features.")
     ] = None,
     method: Annotated[
-        Method, typer.Option(help="soft: shares of votes. vote: majorities. avg: mean of the parties' own linear classifiers.")
+        Method,
+        typer.Option(
+            help="auto, with --auxiliary, is best: it takes moments (of labels) or cells (histograms of them). consensus: votes. "
+            "The paper's: soft (shares of votes), vote (majorities), avg (mean of the parties' own linear classifiers)."
+        ),
     ] = Method.soft,
+    delta: Annotated[float, typer.Option(help="0 for pure ε. moments and consensus need less noise with a small δ, such as 1e-6.")] = 0.0,
+    samples_each: Annotated[
+        int, typer.Option(help="How many samples a party typically has, from public knowledge; for auto, moments and cells.")
+    ] = 10,
+    noise: Annotated[NoiseName, typer.Option(help="The law of the noise, for our own methods.")] = NoiseName.auto,
+    ledger: Annotated[
+        Path | None, typer.Option(help="A ledger (ostraka ledger init): every party is charged before noise is drawn, or nothing happens.")
+    ] = None,
     calibration: Annotated[
         CalibrationName, typer.Option(help="tight: the smallest noise we can prove to be enough. paper: the noise of Hamm et al. 2016.")
     ] = CalibrationName.tight,
@@ -106,6 +130,10 @@ def learn(
         method.value,
         epsilon,
         lambda_=lambda_,
+        delta=delta,
+        samples_each=samples_each,
+        noise=noise.value,
+        ledger=ledger,
         calibration=calibration.value,
         local=_local(method, local),
         classes=None if classes is None else [name.strip() for name in classes.split(",")],
@@ -132,8 +160,8 @@ def _local(method: Method, name: str) -> object:
     from ostraka.errors import ParameterError
     from ostraka.local.named import named
 
-    if method is Method.avg and name != "linear":
-        raise ParameterError("--local", got=name, allowed='"linear" for the method avg, which averages parameters')
+    if method in (Method.avg, Method.moments, Method.cells, Method.auto) and name != "linear":
+        raise ParameterError("--local", got=name, allowed=f'"linear" for the method {method.value}, which lets no classifier vote')
     return named(name)
 
 
@@ -154,9 +182,9 @@ def _report(out: Path, estimator: PrivateClassifier) -> None:
     certificate = estimator.certificate_
     console.print(f"Wrote [bold]{out}[/].")
     console.print(str(certificate), markup=False)
-    ratio = noise_to_signal(certificate, len(estimator.classes_))
+    ratio = 0.0 if certificate.lambda_ is None else noise_to_signal(certificate, len(estimator.classes_))
     if ratio > 0.5:
         console.print(
             f"[yellow]Mind:[/] the noise is expected to be {ratio:.2g} times as long as the longest model can be, so predictions will be "
-            "poor. More parties, a larger --lambda or a larger --epsilon help; `ostraka plan` says how much."
+            "poor. --method auto with --auxiliary, more parties, a larger --lambda or --epsilon help; `ostraka plan` says how much."
         )

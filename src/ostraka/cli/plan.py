@@ -12,28 +12,43 @@ from ostraka.cli.learn import CalibrationName
 if TYPE_CHECKING:
     from ostraka.planner import Setting
 
-EXAMPLES = "Example: [bold]ostraka plan --parties 5000 --samples 10000 --features 50 --classes 6 --epsilon 1 --figure plan.png[/]"
+EXAMPLES = (
+    "Examples: [bold]ostraka plan --parties 5000 --samples 10000 --features 50 --classes 6 --epsilon 1 --figure plan.png[/], "
+    "[bold]ostraka plan --parties 5000 --auxiliary public.csv --classes 6 --samples-each 20[/]"
+)
 
 
 def plan(
     parties: Annotated[int, typer.Option(help="How many parties will take part.")],
-    samples: Annotated[int, typer.Option(help="How many public samples they vote on.")],
-    features: Annotated[int, typer.Option(help="How many features a sample has.")],
+    samples: Annotated[int | None, typer.Option(help="How many public samples they vote on.")] = None,
+    features: Annotated[int | None, typer.Option(help="How many features a sample has.")] = None,
+    auxiliary: Annotated[
+        Path | None, typer.Option(help="The public samples themselves, instead of --samples and --features: forecasts our own methods too.")
+    ] = None,
     classes: Annotated[int, typer.Option(help="How many classes there are.")] = 2,
     epsilon: Annotated[float, typer.Option(help="Privacy loss for a whole party.")] = 1.0,
     lambda_: Annotated[float, typer.Option("--lambda", help="Strength of the regulariser.")] = 1e-4,
     intercept: Annotated[float, typer.Option(help="Value of the constant feature; 0 for none.")] = 0.5,
     calibration: Annotated[CalibrationName, typer.Option(help="tight, or as in the paper.")] = CalibrationName.tight,
+    delta: Annotated[float, typer.Option(help="δ for our own methods; 0 for pure ε.")] = 0.0,
+    samples_each: Annotated[int, typer.Option(help="How many samples a party typically has, for our own methods.")] = 10,
     target: Annotated[float, typer.Option(help="The noise-to-signal to aim at: below 0.3 little is lost, above 1 little is left.")] = 0.3,
-    figure: Annotated[Path | None, typer.Option(help="Draw noise-to-signal against ε into this .png or .svg file.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw what to expect against ε into this .png or .svg file.")] = None,
 ) -> None:
-    """Say how noisy a release would be, and which ε or how many parties a target needs. Uses no data at all.
+    """Say how noisy a release would be, and which ε or how many parties a target needs. Uses no private data.
 
-    Noise-to-signal is the expected length of the noise over that of the longest model there can be.
+    Noise-to-signal is the expected length of the noise over that of the longest model there can be. With --auxiliary, our own methods are
+    rehearsed on made-up labels of the public samples.
     """
+    from ostraka.errors import ParameterError
     from ostraka.methods.terms import Terms
     from ostraka.planner import METHODS, Setting
 
+    if auxiliary is not None:
+        _forecast(auxiliary, parties, classes, epsilon, delta, samples_each, figure)
+        return
+    if samples is None or features is None:
+        raise ParameterError("--samples, --features", got=(samples, features), allowed="both, or else --auxiliary with public samples")
     terms = Terms(epsilon=epsilon, lambda_=lambda_, calibration=calibration.value)
     settings = [
         Setting(method=method, n_parties=parties, n_samples=samples, n_features=features + (intercept > 0), n_classes=classes, terms=terms)
@@ -45,6 +60,48 @@ def plan(
 
         draw_noise_to_signal(settings, figure)
         typer.echo(f"Wrote {figure}.")
+
+
+def _forecast(path: Path, parties: int, classes: int, epsilon: float, delta: float, samples_each: int, figure: Path | None) -> None:
+    """Our own methods on these public samples: a table over ε, how many parties would do, a figure."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from ostraka.auxiliary import AuxiliarySet
+    from ostraka.datasets import tables
+    from ostraka.forecast import at_epsilons, by_parties
+    from ostraka.methods.statistic import StatisticTerms
+    from ostraka.whitening import half_whitened
+
+    samples = tables.read(path).samples
+    samples = samples if hasattr(samples, "tocsr") else samples.to_numpy() if hasattr(samples, "to_numpy") else samples
+    names = tuple(range(classes))
+    prepared = AuxiliarySet(samples, names, preprocessing=half_whitened(samples, classes))
+    terms = StatisticTerms(epsilon=epsilon, delta=delta, samples_each=samples_each)
+    found = at_epsilons(prepared, parties, terms, [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)])
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    for name in ("ε", "method", "releases", "noise", "noise/signal", "agreement"):
+        table.add_column(name, justify="right")
+    for better, _ in found:
+        kind = "directions" if better.method == "moments" else "cells"
+        ratios = sorted(better.noise_to_signal)
+        row = (f"{better.epsilon:g}", better.method, f"{better.directions} {kind}", better.noise, f"{ratios[0]:.2g} to {ratios[-1]:.2g}")
+        table.add_row(*row, f"{better.agreement:.2f}")
+    console = Console()
+    console.print(
+        f"{parties} parties of about {samples_each} samples, {classes} classes, δ = {delta:g}; rehearsed on made-up labels of {path}."
+    )
+    console.print(table)
+    sizes = by_parties(prepared, terms, [max(2, round(parties * factor)) for factor in (0.1, 0.3, 1.0, 3.0, 10.0)])
+    needed = ", ".join(f"{agreement:.2f} with {size} parties" for size, agreement in sizes.items())
+    console.print(f"At ε = {epsilon:g} the agreement would be {needed}.")
+    console.print("Made-up labels are not yours: the agreement ranks settings, it does not promise an accuracy.")
+    if figure is not None:
+        from ostraka.figures.forecasting import draw_forecast
+
+        draw_forecast(found, epsilon, figure, f"{parties} parties, {classes} classes")
+        console.print(f"Wrote {figure}.")
 
 
 def _show(settings: list[Setting], target: float) -> None:

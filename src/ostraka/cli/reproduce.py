@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ostraka.cli.words import numbers, words
 from ostraka.experiments.settings import HYPOTHESIS
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ def reproduce(
 
     settings = Settings(
         task=task.value,
-        methods=tuple(_words(methods)),
+        methods=tuple(words(methods)),
         calibrations=_calibrations(calibration),
-        inverse_epsilons=INVERSE_EPSILONS if inv_epsilon is None else tuple(_numbers("inv-epsilon", inv_epsilon)),
+        inverse_epsilons=INVERSE_EPSILONS if inv_epsilon is None else tuple(numbers("inv-epsilon", inv_epsilon)),
         trials=trials,
         private_trials=private_trials,
         lambda_=lambda_,
@@ -135,19 +136,6 @@ def _calibrations(name: CalibrationName) -> tuple[Calibration, ...]:
     if name is CalibrationName.both:
         return ("paper", "tight")
     return ("paper",) if name is CalibrationName.paper else ("tight",)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _numbers(name: str, text: str) -> list[float]:
-    from ostraka.errors import ParameterError
-
-    try:
-        return [float(word) for word in _words(text)]
-    except ValueError:
-        raise ParameterError(name, got=text, allowed="numbers with commas between, such as 0.1,1,10") from None
 
 
 def _asked_parties(text: str) -> int | None:

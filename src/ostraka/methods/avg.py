@@ -19,7 +19,7 @@ from ostraka.methods.output_perturbation import Exact, Plan, calibrate, on_grid
 from ostraka.methods.terms import Terms
 from ostraka.model import LinearModel, Task
 from ostraka.noise import Entropy, Rehearsal
-from ostraka.release import Rehearsed, Release
+from ostraka.release import ChargeFirst, Rehearsed, Release
 from ostraka.sensitivity.ball import ball_rounding, onto_ball
 from ostraka.sensitivity.bounds import minimiser_radius, paper_average
 from ostraka.sensitivity.coordinates import Coordinates
@@ -87,6 +87,7 @@ def release(
     *,
     radius: float | None = None,
     source: Entropy | Rehearsal | None = None,
+    charge: ChargeFirst = None,
 ) -> Release | Rehearsed:
     """The mean of the parameters of `n_parties` parties, which may come from a stream.
 
@@ -94,7 +95,7 @@ def release(
     features of the task: `local.linear.train(samples, labels, task)` makes them.
     """
     planned = plan(task, n_parties, terms, radius)
-    return planned.publish(statistic(parameters, planned), source or Entropy())
+    return planned.publish(statistic(parameters, planned), source or Entropy(), charge)
 
 
 def contribution(weights: Array | LinearModel, planned: Plan, party: object) -> Exact:

@@ -25,7 +25,7 @@ from ostraka.losses import Array
 from ostraka.methods.terms import Terms
 from ostraka.model import LinearModel, Task
 from ostraka.noise import Entropy, L2Noise, Rehearsal
-from ostraka.release import Rehearsed, Release
+from ostraka.release import ChargeFirst, Rehearsed, Release
 from ostraka.sensitivity.coordinates import Coordinates
 
 __all__ = ["Plan", "Exact", "on_grid", "grid_spacing", "calibrate", "scale_up"]
@@ -54,8 +54,10 @@ class Plan:
         promised = self.certificate
         return L2Noise(scale=promised.noise_scale, spacing=promised.grid, dimension=promised.dimension)
 
-    def publish(self, vector: Exact, source: Entropy | Rehearsal) -> Release | Rehearsed:
-        """Add noise to a vector on the grid."""
+    def publish(self, vector: Exact, source: Entropy | Rehearsal, charge: ChargeFirst = None) -> Release | Rehearsed:
+        """Charge, then add noise to a vector on the grid."""
+        if charge is not None and not isinstance(source, Rehearsal):
+            charge(self.certificate)
         noise = self.noise.draw(source)
         noisy = np.array([float((q + z) * Fraction(self.certificate.grid)) for q, z in zip(vector, noise, strict=True)])
         model = LinearModel(task=self.task, weights=self.coordinates.weights(noisy))

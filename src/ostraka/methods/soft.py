@@ -10,7 +10,7 @@ from ostraka.methods.minimiser import PublicFacts, Stability, check_belongs, che
 from ostraka.methods.output_perturbation import Exact, Plan
 from ostraka.methods.terms import Terms
 from ostraka.noise import Entropy, Rehearsal
-from ostraka.release import Rehearsed, Release
+from ostraka.release import ChargeFirst, Rehearsed, Release
 from ostraka.sensitivity.bounds import soft_stability, soft_stability_private_auxiliary
 from ostraka.tally import Tally
 
@@ -42,8 +42,8 @@ def statistic(tally: Tally, planned: Plan) -> Exact:
     return grid_minimiser(tally.auxiliary, labels, planned)
 
 
-def release(tally: Tally, terms: Terms, source: Entropy | Rehearsal | None = None) -> Release | Rehearsed:
+def release(tally: Tally, terms: Terms, source: Entropy | Rehearsal | None = None, charge: ChargeFirst = None) -> Release | Rehearsed:
     """One classifier from everybody's votes. A seeded `source` makes a rehearsal of it."""
     check_types(tally, terms)
     planned = plan(tally.auxiliary, tally.n_parties, terms)
-    return planned.publish(statistic(tally, planned), source or Entropy())
+    return planned.publish(statistic(tally, planned), source or Entropy(), charge)

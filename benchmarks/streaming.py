@@ -1,0 +1,85 @@
+"""Adding up what arrives: ballots from a file, contributions from memory; against what cannot be done without, reading and summing them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import best_times
+from ostraka.auxiliary import AuxiliarySet
+from ostraka.ballot import Ballot
+from ostraka.contributions import Ball, ContributionSum
+from ostraka.tally import Tally
+
+__all__ = ["compare"]
+
+N_BALLOTS, N_SAMPLES = 100_000, 43_000
+N_CONTRIBUTIONS, DIMENSION, BLOCK = 1_000_000, 300, 10_000
+N_DIFFERENT = 50
+
+
+def compare() -> list[dict[str, Any]]:
+    """Seconds, and how often the bare work could have been done meanwhile."""
+    return [_ballots(), _contributions()]
+
+
+def _ballots() -> dict[str, Any]:
+    generator = np.random.default_rng(0)
+    auxiliary = AuxiliarySet(generator.standard_normal((N_SAMPLES, 2)) / 10.0, ("no", "yes"))
+    digest = auxiliary.digest
+    several = [Ballot(generator.integers(0, 2, N_SAMPLES, dtype=np.uint8), 2, digest).to_bytes() for _ in range(N_DIFFERENT)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ballots"
+        with path.open("wb") as file:
+            for start in range(0, N_BALLOTS, N_DIFFERENT):
+                file.writelines(several[: min(N_DIFFERENT, N_BALLOTS - start)])
+            file.flush()
+            os.fsync(file.fileno())
+
+        def read() -> None:
+            for _ in _pieces(path, len(several[0])):
+                pass
+
+        def tally() -> None:
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                Tally(auxiliary).add_stream(file)
+
+        seconds = best_times({"bare": read, "ours": tally}, rounds=2)
+    return _row(f"{N_BALLOTS} ballots of {N_SAMPLES} votes from a file, against reading it", seconds)
+
+
+def _contributions() -> dict[str, Any]:
+    generator = np.random.default_rng(0)
+    ball = Ball(norm="l2", length=2**24, dimension=DIMENSION)
+    block = ball.rounded(generator.standard_normal((BLOCK, DIMENSION)) * 2.0**19)
+
+    def bare() -> None:
+        total = np.zeros(DIMENSION, dtype=np.int64)
+        for _ in range(N_CONTRIBUTIONS // BLOCK):
+            total += block.sum(axis=0)
+
+    def ours() -> None:
+        summed = ContributionSum(ball)
+        for _ in range(N_CONTRIBUTIONS // BLOCK):
+            summed.add_many(block)
+
+    return _row(
+        f"{N_CONTRIBUTIONS} contributions of {DIMENSION} integers, against summing them unchecked", best_times({"bare": bare, "ours": ours})
+    )
+
+
+def _pieces(path: Path, size: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # from the disk, not from memory
+        while piece := file.read(size):
+            yield piece
+
+
+def _row(work: str, seconds: dict[str, float]) -> dict[str, Any]:
+    return {"work": work, "seconds": seconds["ours"], "bare_seconds": seconds["bare"], "times_bare": seconds["ours"] / seconds["bare"]}

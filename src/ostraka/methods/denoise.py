@@ -1,0 +1,81 @@
+"""From a released statistic to a model: free of budget, because nothing private is left in it.
+
+    letter  name here   meaning
+    X       features    the public auxiliary features, N×p, and Φ (`white`) their whitened form, N×k
+    Q       contrasts   K×(K−1), orthonormal columns orthogonal to 1
+    Y       target      the noisy statistic, k×(K−1): about ΦᵀSQ/N for the soft labels S that it came from
+    ν       noise       standard deviation of one coordinate of Y
+
+A noisy Y need not belong to any labelling. `feasible_labels` finds soft labels whose statistic is nearest to it; `ridge` fits them, with a
+penalty that grows with the noise; `self_trained` lets the model label X once more and fits its own answers, which rounds off what the noise
+bent. None of this sees private data, so none of it needs a bound, and a failure of it would cost accuracy only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ostraka.losses import Array
+
+__all__ = ["best_k", "signal_shares", "feasible_labels", "onto_simplex", "ridge", "self_trained"]
+
+STEPS = 12
+SIGNAL_POWER = 1.5
+"""Directions are taken to hold signal in proportion to their value to this power."""
+
+
+def signal_shares(values: Array) -> Array:
+    """How the signal is taken to be spread over the directions: in proportion to a power of their values."""
+    powers = (values / values.max()) ** SIGNAL_POWER  # relative to the largest: a set without extent has tiny ones
+    shares: Array = powers / powers.sum()
+    return shares
+
+
+def best_k(values: Array, spread: Array, n_classes: int, n_samples: int) -> int:
+    """How many directions to release, from public things: the k that keeps most of the signal.
+
+    Σ q²/(q + K(ν² + 1/N)) over the kept directions, with q their share of the signal, ν² = `spread[k−1]` the noise that k bring.
+    """
+    shares = signal_shares(values)
+    kept = [np.sum(shares[:k] ** 2 / (shares[:k] + n_classes * (spread[k - 1] + 1.0 / n_samples))) for k in range(1, len(values) + 1)]
+    return int(np.argmax(kept)) + 1
+
+
+def feasible_labels(white: Array, contrasts: Array, target: Array, n_steps: int = STEPS) -> Array:
+    """Rows of S in the simplex with ‖ΦᵀSQ/N − Y‖ small: accelerated projected gradient from uniform labels, step 1 since ΦᵀΦ/N = I."""
+    n, n_classes = white.shape[0], contrasts.shape[0]
+    labels = np.full((n, n_classes), 1.0 / n_classes)
+    ahead, momentum = labels, 1.0
+    for _ in range(n_steps):
+        gradient = white @ (white.T @ (ahead @ contrasts) / n - target) @ contrasts.T
+        moved = onto_simplex(ahead - gradient)
+        grown = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+        ahead = moved + (momentum - 1.0) / grown * (moved - labels)
+        labels, momentum = moved, grown
+    return labels
+
+
+def onto_simplex(rows: Array) -> Array:
+    """The nearest point of the simplex, row by row   [Held, Wolfe, Crowder 1974]."""
+    # Relative to the largest entry, and cut where the answer is 0 anyway: nothing is lost to rounding, however large the entries.
+    rows = np.maximum(rows - rows.max(axis=1, keepdims=True), -1.0)
+    descending = np.sort(rows, axis=1)[:, ::-1]
+    excess = (np.cumsum(descending, axis=1) - 1.0) / np.arange(1, rows.shape[1] + 1)
+    last = np.count_nonzero(descending > excess, axis=1) - 1
+    nearest: Array = np.maximum(rows - excess[np.arange(len(rows)), last][:, np.newaxis], 0.0)
+    return nearest
+
+
+def ridge(features: Array, labels: Array, penalty: float) -> Array:
+    """(C + penalty·I)⁻¹Xᵀ(S − 1/K)/N."""
+    n, p = features.shape
+    centred = labels - 1.0 / labels.shape[1]
+    weights: Array = np.linalg.solve(features.T @ features / n + penalty * np.eye(p), features.T @ centred / n)
+    return weights
+
+
+def self_trained(features: Array, weights: Array) -> Array:
+    """Fit the model's own answers on X, with a penalty of K/N."""
+    n_classes = weights.shape[1]
+    answers = np.eye(n_classes)[(features @ weights).argmax(axis=1)]
+    return ridge(features, answers, n_classes / len(features))

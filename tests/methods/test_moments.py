@@ -1,0 +1,173 @@
+"""`moments`: the worst parties we could find stay within the certificate and nearly reach it; oracles; mutants."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostraka.auxiliary import AuxiliarySet
+from ostraka.certificate import Certificate
+from ostraka.contributions import LARGEST_DIMENSION, ContributionSum
+from ostraka.errors import InputError
+from ostraka.losses import Array
+from ostraka.methods import moments
+from ostraka.methods.statistic import StatisticPlan, StatisticTerms
+from ostraka.sensitivity.geometry import class_basis
+from tests.laws.test_statistics import World, grouped
+from tests.sensitivity.worlds import unit_rows
+
+TERMS = StatisticTerms(epsilon=1.0, samples_each=5)
+
+
+def auxiliary(n_classes: int, n: int = 80, d: int = 6) -> AuxiliarySet:
+    features = unit_rows(np.random.default_rng(0), n, d) * np.geomspace(1, 0.1, d)
+    return AuxiliarySet(features, tuple(range(n_classes)))
+
+
+def sent(world: World, planned: StatisticPlan) -> Array:
+    return np.concatenate(list(moments.contributions(grouped(world), planned)))
+
+
+def extreme_parties(planned: StatisticPlan, n_classes: int) -> Iterator[tuple[Array, Array]]:
+    """Rows along and against every whitened direction and the longest auxiliary row; one class or two; 1 to 40 rows."""
+    recipe = planned.recipe
+    longest = recipe.features[np.linalg.norm(recipe.features @ recipe.whitening, axis=1).argmax()]
+    directions = [*(recipe.whitening / np.linalg.norm(recipe.whitening, axis=0)).T, longest / np.linalg.norm(longest)]
+    for direction, sign, label, n in itertools.product(directions, (1, -1), range(n_classes), (1, 2, 40)):
+        yield np.repeat(sign * direction[np.newaxis], n, axis=0), np.full(n, label)
+    for direction, n in itertools.product(directions, (1, 5)):
+        yield (
+            np.concatenate([np.repeat(direction[np.newaxis], n, axis=0), -np.repeat(direction[np.newaxis], n, axis=0)]),
+            np.repeat([0, 1], n),
+        )
+
+
+def farthest(vectors: Array) -> Fraction:
+    """The largest squared distance of two of them: found in doubles, then exact."""
+    wide = vectors.astype(np.float64)
+    squares = np.sum(wide**2, axis=1)
+    one, other = np.unravel_index(np.argmax(squares[:, np.newaxis] + squares - 2.0 * wide @ wide.T), (len(wide), len(wide)))
+    return Fraction(sum((a - b) ** 2 for a, b in zip(vectors[one].tolist(), vectors[other].tolist())))
+
+
+def reached(planned: StatisticPlan, certificate: Certificate, n_classes: int) -> Fraction:
+    """The share of the certificate's sensitivity that two parties' difference makes up, squared."""
+    vectors = sent(list(extreme_parties(planned, n_classes)), planned)
+    return farthest(vectors) * Fraction(certificate.grid) ** 2 / Fraction(certificate.sensitivity) ** 2
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@pytest.mark.parametrize("samples_each", [1, 5, 200])
+def test_extreme_parties_stay_within_the_certificate_and_nearly_reach_it(n_classes: int, samples_each: int) -> None:
+    for epsilon in (0.01, 1.0, 100.0):
+        planned = moments.plan(auxiliary(n_classes), 50, replace(TERMS, epsilon=epsilon, samples_each=samples_each))
+        share = reached(planned, planned.certificate, n_classes)
+        assert share <= 1
+        assert share >= Fraction(0.9) ** 2
+
+
+def test_a_radius_for_a_diameter_is_caught() -> None:
+    """The mutant promises how long a contribution is, not how far two are apart."""
+    planned = moments.plan(auxiliary(3), 50, TERMS)
+    mutant = replace(planned.certificate, epsilon=planned.certificate.epsilon)
+    object.__setattr__(mutant, "sensitivity", planned.certificate.radius)
+    assert reached(planned, mutant, 3) > 1
+
+
+def test_a_party_that_does_not_clip_is_refused() -> None:
+    planned = moments.plan(auxiliary(2), 50, TERMS)
+    summed = ContributionSum(planned.ball)
+    unclipped = np.full((1, planned.ball.dimension), planned.ball.length)
+    if planned.ball.dimension == 1:
+        unclipped += 1
+    with pytest.raises(InputError, match="outside the l2 ball"):
+        summed.add_many(unclipped)
+    assert summed.n_parties == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 5]), st.sampled_from([1e-300, 1e-3, 1.0, 1e3, 1e300]))
+def test_searched_parties_stay_within_the_certificate(seed: int, n_classes: int, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    planned = PLANS[n_classes]
+    with np.errstate(over="ignore", under="ignore"):
+        rows = [size * rng.standard_cauchy((n, 6)) for n in rng.integers(0, 9, 12)]
+    vectors = sent([(each, rng.integers(0, n_classes, len(each))) for each in rows], planned)
+    assert farthest(vectors) <= planned.ball.diameter**2
+    assert planned.ball.diameter * Fraction(planned.certificate.grid) <= Fraction(planned.certificate.sensitivity)
+
+
+PLANS = {n_classes: moments.plan(auxiliary(n_classes), 50, TERMS) for n_classes in (2, 3, 5)}
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_moments_against_their_definition(n_classes: int) -> None:
+    rng = np.random.default_rng(1)
+    sizes = [3, 0, 1, 10, 0, 0, 2]
+    white, labels = rng.standard_normal((sum(sizes), 3)), rng.integers(0, n_classes, sum(sizes))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    contrasts = class_basis(n_classes)
+    found = moments._label_moments(white, labels, starts, contrasts)
+    for party, (start, stop) in enumerate(itertools.pairwise(starts)):
+        outer = [np.outer(white[i], contrasts[labels[i]]).ravel() for i in range(start, stop)]
+        expected = np.mean(outer, axis=0) if outer else np.zeros(3 * (n_classes - 1))
+        assert np.abs(found[party] - expected).max() <= 1e-14
+
+
+def test_without_clipping_the_mean_of_equal_parties_is_that_of_all_data() -> None:
+    planned = PLANS[3]
+    rng = np.random.default_rng(2)
+    world = [(unit_rows(rng, 200, 6) * np.geomspace(1, 0.1, 6), rng.integers(0, 3, 200)) for _ in range(10)]
+    mean = sent(world, planned).mean(axis=0) * planned.certificate.grid
+    together = np.concatenate([rows for rows, _ in world]) @ planned.recipe.whitening
+    labels = np.concatenate([labels for _, labels in world])
+    expected = np.mean([np.outer(z, class_basis(3)[y]).ravel() for z, y in zip(together, labels)], axis=0)
+    assert np.abs(mean - expected).max() <= 1e-5
+
+
+def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = PLANS[3]
+    rng = np.random.default_rng(3)
+    world = [(unit_rows(rng, n, 6) if n else np.zeros((0, 6)), rng.integers(0, 3, n)) for n in (5, 0, 1, 0, 0, 40, 3, 2, 0)]
+    whole = sent(world, planned)
+    assert whole.shape == (9, planned.ball.dimension)
+    assert not whole[[1, 3, 4, 8]].any(), "a party without data sends zeros"
+    for numbers in (1, 7, 100, 500):
+        monkeypatch.setattr(moments, "NUMBERS_AT_ONCE", numbers)
+        assert (sent(world, planned) == whole).all()
+
+
+def test_sparse_private_features_are_taken_for_what_they_are() -> None:
+    from scipy.sparse import csr_matrix
+
+    planned = PLANS[2]
+    parties = grouped([(unit_rows(np.random.default_rng(4), 9, 6), np.arange(9) % 2)])
+    sparse = replace(parties, features=csr_matrix(parties.features))
+    assert (
+        np.concatenate(list(moments.contributions(sparse, planned))) == np.concatenate(list(moments.contributions(parties, planned)))
+    ).all()
+
+
+def test_very_many_classes_still_have_a_plan() -> None:
+    features = unit_rows(np.random.default_rng(5), 300, 60)
+    n_classes = LARGEST_DIMENSION // 55
+    planned = moments.plan(AuxiliarySet(features, tuple(range(n_classes))), 10**9, replace(TERMS, epsilon=1e6, samples_each=2))
+    assert planned.ball.dimension > LARGEST_DIMENSION - n_classes, "as many directions as fit"
+    assert planned.ball.dimension <= LARGEST_DIMENSION
+
+
+@pytest.mark.parametrize("features", [np.zeros((5, 3)), np.full((5, 3), 0.3), np.array([[0.6, 0.0, 0.8]]), np.full((4, 3), 1e-160)])
+@pytest.mark.parametrize("epsilon", [1e-12, 1.0, 1e18])
+def test_sets_with_hardly_any_extent_have_a_plan(features: Array, epsilon: float) -> None:
+    planned: Any = moments.plan(AuxiliarySet(features, ("a", "b")), 5, replace(TERMS, epsilon=epsilon))
+    vectors = sent([(np.array([[1.0, 0.0, 0.0]]), np.array([1])), (np.array([[0.0, 0.0, 1.0]]), np.array([0]))], planned)
+    assert planned.ball.outside(vectors).size == 0
+    assert np.isfinite(planned.model([5] * planned.law.dimension).weights).all()
