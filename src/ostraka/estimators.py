@@ -145,7 +145,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         task = Task.of(prepared)
         if task.n_columns != X.shape[1]:
             raise ShapeError("The auxiliary samples", got=(prepared.n_samples, task.n_columns), allowed=f"{X.shape[1]} columns, as X has")
-        grouped = Parties.group(task.features(X), labels, parties)
+        grouped = self._grouped(task, X, labels, parties)
         terms.checked_parties(len(grouped))
         with self._charging(grouped.names.tolist()) as charge:
             if self.method in OF_LABELS:
@@ -211,6 +211,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _more_tags(self) -> dict[str, bool]:  # scikit-learn 1.5
         return {"non_deterministic": self.random_state is None, "poor_score": True}
+
+    def _grouped(self, task: Task, X: Any, labels: NDArray[np.int64], parties: Any) -> Parties:
+        """Features by party. Where a matrix makes them, it meets each party's rows on their own: see `Parties.each`."""
+        if task.preprocessing.components is None:
+            return Parties.group(task.features(X), labels, parties)
+        return Parties.group(X, labels, parties).mapped(task.features)
 
     def _terms(self, classes_from_data: bool = False) -> Terms | StatisticTerms:
         """The public terms, checked before anything else is looked at."""

@@ -451,3 +451,19 @@ def test_a_template_that_cannot_work_fails_before_anything_private_is_seen() -> 
     with pytest.raises(InputError, match="NoneType has neither predict"):
         tally_parties(Parties.group(np.eye(3), np.array([0, 1, 0]), None), [broken], auxiliary)
     assert seen == [100]
+
+
+def test_one_partys_number_of_rows_does_not_move_anothers_features() -> None:
+    """A product of matrices may round a row otherwise when there are more rows beside it; here every party meets the matrix on its own."""
+    generator = np.random.default_rng(0)
+    preprocessing = Preprocessing(components=generator.standard_normal((50, 34)))
+    others = generator.standard_normal((200, 50))
+    names = np.repeat(np.arange(1, 41), 5)
+
+    def features(n_rows: int) -> np.ndarray:
+        rows = np.vstack([generator.standard_normal((n_rows, 50)), others])
+        parties = Parties.group(rows, np.zeros(len(rows), dtype=np.int64), np.concatenate([np.zeros(n_rows, dtype=int), names]))
+        return np.asarray(parties.mapped(preprocessing).features[n_rows:])
+
+    for n_rows in range(1, 40):  # of all rows at once, OpenBLAS 0.3.31 fails this for two numbers of rows in three
+        assert np.array_equal(features(n_rows), features(1))

@@ -75,6 +75,20 @@ class Parties:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def each(self, work: Callable[[Any], NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:
+        """What `work` makes of every party's rows, on their own, one after another; `empty` if there are no rows at all.
+
+        Not of all rows at once: a product of matrices may round a row otherwise when there are more rows beside it, and so carry one party's
+        number of samples into another's result.
+        """
+        ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist())
+        found = [work(self.features[start:end]) for start, end in ends if end > start]
+        return np.concatenate(found) if found else empty
+
+    def mapped(self, work: Callable[[Any], Any]) -> Parties:
+        """The same parties with other features, made of each party's rows on their own."""
+        return Parties(self.each(work, np.zeros((0, 1))), self.labels, self.starts, self.names)
+
     def part(self, first: int, stop: int) -> Parties:
         """The parties first:stop."""
         start, end = self.starts[first], self.starts[stop]
