@@ -119,6 +119,12 @@ class Certificate:
             raise ParameterError("delta", got=self.delta, allowed="0 for this noise")
         if self.noise == "gaussian" and not (self.delta > 0.0 and self.rho is not None and 0.0 < self.rho < math.inf):
             raise ParameterError("delta, rho", got=(self.delta, self.rho), allowed="positive numbers for Gaussian noise")
+        if (self.noise == "gaussian") is not (self.rho is not None):
+            raise ParameterError("rho", got=self.rho, allowed="a number for Gaussian noise, none for others")
+        if self.rho is not None and 2 * Fraction(self.rho) * Fraction(self.noise_scale) ** 2 < Fraction(self.sensitivity) ** 2:
+            raise ParameterError("rho", got=self.rho, allowed="at least sensitivity²/(2·noise_scale²)")
+        if (self.loss == "none") is not statistic or (statistic and self.neighbours != ONE_PARTY):
+            raise ParameterError("loss, neighbours", got=(self.loss, self.neighbours), allowed=f"those of the method {self.method}")
         if (self.norm == "l1") is not (self.noise == "discrete laplace"):
             raise ParameterError("norm", got=self.norm, allowed='"l1" for discrete Laplace noise, "l2" for the others')
         if not statistic and (self.noise != "l2" or self.rho is not None):
@@ -142,7 +148,7 @@ class Certificate:
         if not all(text.isprintable() for text in (self.coordinates, *self.assumed_public)):
             raise ParameterError("coordinates, assumed_public", got="control characters", allowed="printable text")
         if parts.rule == "contribution":
-            if self.radius is not None and not parts.bound >= 2.0 * self.radius:
+            if self.method != "consensus" and not parts.bound >= 2.0 * (math.inf if self.radius is None else self.radius):
                 raise ParameterError("sensitivity_parts.bound", got=parts.bound, allowed="the diameter of the ball, or more")
             return
         assert self.lambda_ is not None

@@ -125,6 +125,17 @@ def test_a_sample_goes_to_the_nearest_centre() -> None:
     assert (chosen <= distances.min(axis=1) + 1e-5).all()
 
 
+def test_a_tie_is_decided_by_the_sample_and_not_by_who_else_is_there() -> None:
+    """Centres that are each other's permutations are equally near to samples on the diagonal: last bits decide."""
+    rng = np.random.default_rng(4)
+    centre = rng.uniform(0.0, 0.1, 60)
+    recipe = replace(PLANS[2].recipe, centres=np.stack([rng.permutation(centre) for _ in range(30)]))
+    rows = np.linspace(0.5, 1.0, 900)[:, np.newaxis] * np.full(60, 60**-0.5)
+    together = recipe.cell_of(rows)
+    for start, stop in [(0, 1), (3, 5), (10, 17), (100, 164), (200, 899)]:
+        assert (recipe.cell_of(rows[start:stop]) == together[start:stop]).all()
+
+
 def test_a_delta_is_not_spent() -> None:
     auxiliary = AuxiliarySet(np.repeat(CORNERS, 5, axis=0), (0, 1))
     promised = cells.plan(auxiliary, 50, replace(TERMS, delta=1e-3)).certificate
