@@ -30,6 +30,8 @@ LARGEST_LENGTH = 2**24
 LARGEST_DIMENSION = 2**14
 MOST_PARTIES = 2**38
 """So many can be added in 64 bits."""
+NUMBERS_AT_ONCE = 2**16
+"""Half a megabyte, which stays in the cache."""
 FACTOR_BITS = 25
 """Of a row and of a column, both about 1 long: what they have in common is below 2^51, where doubles count exactly."""
 
@@ -131,18 +133,29 @@ def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
     are, so that one party's rows would move the last bits of another's, and with them a rounding or a tie. Here both factors are rounded
     to so few bits that every sum is exact.
     """
-    dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, dtype=np.float64)
+    n, step = rows.shape[0], max(1, NUMBERS_AT_ONCE // rows.shape[1])
+    products = np.empty((n, table.shape[1]))
     with np.errstate(all="ignore"):
-        # Contiguous rows: a length is then added up within its row, in an order that the number of columns decides.
-        dense = np.ascontiguousarray(np.where(np.isfinite(dense).all(axis=1, keepdims=True), dense, 0.0))
-        peaks = np.maximum(np.abs(dense).max(axis=1, initial=0.0, keepdims=True), 1.0)
-        dense = dense / peaks
-        lengths = np.linalg.norm(dense, axis=1, keepdims=True)
-        whole_rows = np.rint(np.where(lengths > 1.0, dense / np.maximum(lengths, 1.0), dense) * 2.0**FACTOR_BITS)
         powers = np.exp2(np.ceil(np.log2(np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))))
         whole_table = np.rint(table / powers * 2.0**FACTOR_BITS)
-        products: NDArray[np.float64] = (whole_rows @ whole_table) * (powers * 2.0 ** (-2 * FACTOR_BITS))
+        for start in range(0, n, step):
+            block = rows[start : start + step]
+            block = block.toarray() if hasattr(block, "toarray") else np.asarray(block, dtype=np.float64)
+            products[start : start + step] = np.rint(_shortened(block) * 2.0**FACTOR_BITS) @ whole_table
+        products *= powers * 2.0 ** (-2 * FACTOR_BITS)
     return products
+
+
+def _shortened(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows of length 1 at most; each by itself, and 0 if it is not finite."""
+    # Contiguous: a length is then added up within its row, in an order that the number of columns decides.
+    rows = np.ascontiguousarray(rows)
+    peaks = np.abs(rows).max(axis=1, initial=0.0)  # NaN or infinite where the row is
+    if not np.all(peaks <= 1.0):
+        rows = np.where((peaks < np.inf)[:, np.newaxis], rows / np.maximum(peaks, 1.0)[:, np.newaxis], 0.0)
+    lengths = np.linalg.norm(rows, axis=1)
+    shortened: NDArray[np.float64] = rows / np.maximum(lengths, 1.0)[:, np.newaxis]
+    return shortened
 
 
 def _whole(given: Any, what: str) -> Units:
