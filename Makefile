@@ -6,7 +6,7 @@ OSTRAKA_DATA ?= $(abspath $(firstword $(wildcard data ../shared/data)))
 export OSTRAKA_DATA
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-sklearn check bench reproduce docs clean help
+.PHONY: demo test test-sklearn check bench reproduce compare docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make check   style and types"
 	@echo "make bench   speed against peers, as a table and JSON in benchmarks/results"
 	@echo "make reproduce   the figures and tables of docs/reproduction.md, from the public data sets"
+	@echo "make compare   the figures and tables of docs/comparison.md"
 	@echo "make docs    the documentation, in site/"
 
 $(BIN)/python:
@@ -64,6 +65,11 @@ reproduce: .venv/dev
 	$(BIN)/ostraka reproduce kdd99 --hypothesis exp-radius --out docs/reproduction/kdd99
 	$(BIN)/ostraka reproduce urls --out docs/reproduction/urls
 	$(BIN)/ostraka reproduce digits --out docs/reproduction/digits
+
+# The tables and figures of docs/comparison.md; takes an hour.
+compare: .venv/dev
+	$(BIN)/ostraka compare har --out docs/comparison/har
+	$(BIN)/ostraka compare digits --out docs/comparison/digits
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

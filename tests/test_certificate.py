@@ -229,7 +229,12 @@ HOSTILE: list[tuple[str, Certificate, dict[str, Any], str]] = [
     ("rho for soft", CERTIFICATE, {"rho": 0.1}, "rho"),
     ("a rho that is too small", GAUSSIAN, {"rho": 1e-9}, "rho"),
     ("no ball for moments", MOMENTS, {"radius": None}, r"sensitivity_parts\.bound"),
-    ("a private auxiliary set", CELLS, {"neighbours": "replace one party and one auxiliary sample", "auxiliary_digest": None}, "neighbours"),
+    (
+        "a private auxiliary set",
+        CELLS,
+        {"neighbours": "replace one party and one auxiliary sample", "auxiliary_digest": None},
+        "neighbours",
+    ),
     ("no loss for soft", CERTIFICATE, {"loss": "none"}, "loss"),
     ("a bound below the diameter", MOMENTS, {"radius": 1.01}, r"sensitivity_parts\.bound"),
     ("the same for cells", CELLS, {"radius": 1.5}, r"sensitivity_parts\.bound"),

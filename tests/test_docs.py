@@ -65,3 +65,8 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
 @pytest.mark.parametrize("task", ["har", "kdd99"])
 def test_the_tables_of_the_reproduction_are_those_that_the_command_wrote(task: str) -> None:
     assert (DOCS / "reproduction" / task / "paper.md").read_text("utf-8") in (DOCS / "reproduction.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("table", sorted(str(path.relative_to(DOCS)) for path in (DOCS / "comparison").rglob("table.md")))
+def test_the_tables_of_the_comparison_are_those_that_the_command_wrote(table: str) -> None:
+    assert (DOCS / table).read_text("utf-8") in (DOCS / "comparison.md").read_text("utf-8")

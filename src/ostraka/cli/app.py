@@ -59,7 +59,7 @@ def build() -> Any:
     """The application, with its commands in the order in which people need them."""
     import typer
 
-    from ostraka.cli import demo, export, inspect, learn, ledger, plan, predict, reproduce
+    from ostraka.cli import compare, demo, export, inspect, learn, ledger, plan, predict, reproduce
 
     app = typer.Typer(
         name="ostraka",
@@ -78,7 +78,7 @@ def build() -> Any:
     ) -> None:
         pass
 
-    commands = (demo.demo, plan.plan, learn.learn, predict.predict, inspect.inspect, export.export, reproduce.reproduce)
+    commands = (demo.demo, plan.plan, learn.learn, predict.predict, inspect.inspect, export.export, reproduce.reproduce, compare.compare)
     for command in commands:
         app.command(epilog=getattr(sys.modules[command.__module__], "EXAMPLES", None))(command)
     app.add_typer(ledger.app, name="ledger")

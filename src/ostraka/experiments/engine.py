@@ -14,17 +14,29 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError
-from ostraka.experiments.settings import Settings
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 
-__all__ = ["Backend", "Trial", "n_finished", "run_trials"]
+__all__ = ["Backend", "Measure", "Seeded", "Trial", "n_finished", "run_trials"]
 
 Backend = Literal["loky", "dask", "ray"]
+
+
+class Seeded(Protocol):
+    """Settings of any kind: how many trials, and a name for all that their numbers depend on."""
+
+    @property
+    def trials(self) -> int: ...  # noqa: D102
+    @property
+    def digest(self) -> str: ...  # noqa: D102
+
+
+Measure: TypeAlias = Callable[[Dataset, Any, int, int], list[Measured]]
+"""(data, settings, number of parties, number of the trial) ↦ what it measured; a function of a module, so that workers can find it."""
 
 
 @final
@@ -39,10 +51,11 @@ class Trial:
 
 def run_trials(
     data: Dataset,
-    settings: Settings,
+    settings: Seeded,
     panels: Sequence[int],
     folder: Path,
     *,
+    measure: Measure = run_trial,
     n_jobs: int = -1,
     backend: Backend = "loky",
     scheduler: str | None = None,
@@ -58,37 +71,43 @@ def run_trials(
     jobs = [(n_parties, number) for n_parties in sorted(panels, reverse=True) for number in range(settings.trials)]
     found = {job: trial for job in jobs if (trial := _read(kept, *job)) is not None}
     missing = [job for job in jobs if job not in found]
-    done = _run(data, settings, missing, n_jobs, backend, scheduler)
+    done = _run(data, settings, missing, measure, n_jobs, backend, scheduler)
     for trial in watch(done, len(missing)) if watch and missing else done:
         _write(kept, trial)
         found[trial.n_parties, trial.number] = trial
     return [found[job] for job in sorted(jobs)]
 
 
-def n_finished(data: Dataset, settings: Settings, panels: Sequence[int], folder: Path) -> int:
+def n_finished(data: Dataset, settings: Seeded, panels: Sequence[int], folder: Path) -> int:
     """How many trials of such a run are there already."""
     kept = _folder(folder, settings, data)
     return sum(_read(kept, n_parties, number) is not None for n_parties in panels for number in range(settings.trials))
 
 
-def _folder(folder: Path, settings: Settings, data: Dataset) -> Path:
+def _folder(folder: Path, settings: Seeded, data: Dataset) -> Path:
     return folder / f"{settings.digest}-{_fingerprint(data)}"
 
 
 def _run(
-    data: Dataset, settings: Settings, jobs: Sequence[tuple[int, int]], n_jobs: int, backend: Backend, scheduler: str | None
+    data: Dataset,
+    settings: Seeded,
+    jobs: Sequence[tuple[int, int]],
+    measure: Measure,
+    n_jobs: int,
+    backend: Backend,
+    scheduler: str | None,
 ) -> Iterator[Trial]:
     from joblib import Parallel, delayed
 
     if not jobs:
         return
     with _spread(backend, scheduler, data, n_jobs):
-        calls = (delayed(_trial)(data, settings, *job) for job in jobs)
+        calls = (delayed(_trial)(measure, data, settings, *job) for job in jobs)
         yield from Parallel(return_as="generator_unordered")(calls)
 
 
-def _trial(data: Dataset, settings: Settings, n_parties: int, number: int) -> Trial:
-    return Trial(n_parties, number, tuple(run_trial(data, settings, n_parties, number)))
+def _trial(measure: Measure, data: Dataset, settings: Seeded, n_parties: int, number: int) -> Trial:
+    return Trial(n_parties, number, tuple(measure(data, settings, n_parties, number)))
 
 
 @contextlib.contextmanager

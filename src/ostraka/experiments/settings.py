@@ -16,7 +16,7 @@ from ostraka.errors import ParameterError, count, number
 from ostraka.local.named import NAMES
 from ostraka.methods.terms import LAMBDAS, Calibration
 
-__all__ = ["METHODS", "REFERENCES", "HYPOTHESIS", "INVERSE_EPSILONS", "Settings", "versions"]
+__all__ = ["METHODS", "REFERENCES", "HYPOTHESIS", "INVERSE_EPSILONS", "Settings", "digest", "stream", "versions"]
 
 METHODS = ("soft", "avg", "vote")
 REFERENCES = ("batch", "indiv")
@@ -94,8 +94,7 @@ class Settings:
 
     def stream(self, n_parties: int, trial: int, *purpose: str) -> np.random.Generator:
         """A random stream of its own for every trial and purpose: leaving a method out changes nothing for the others."""
-        words = [zlib.crc32(word.encode()) for word in (self.task, *purpose)]
-        return np.random.default_rng([self.seed, n_parties, trial, *words])
+        return stream(self.seed, self.task, n_parties, trial, *purpose)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -104,8 +103,19 @@ class Settings:
     @property
     def digest(self) -> str:
         """Names the settings, together with the versions of what computes: what a checkpoint must agree with."""
-        text = json.dumps({"versions": versions(), **self.to_dict()}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return digest(self.to_dict())
+
+
+def stream(seed: int, task: str, n_parties: int, trial: int, *purpose: str) -> np.random.Generator:
+    """A random stream for one purpose in one trial."""
+    words = [zlib.crc32(word.encode()) for word in (task, *purpose)]
+    return np.random.default_rng([seed, n_parties, trial, *words])
+
+
+def digest(settings: dict[str, Any]) -> str:
+    """A name for settings and versions."""
+    text = json.dumps({"versions": versions(), **settings}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def versions() -> dict[str, str | None]:

@@ -22,8 +22,9 @@ from ostraka.datasets.dataset import Dataset, Labelled
 from ostraka.errors import InputError, ParameterError, count
 from ostraka.local.parties import Parties
 from ostraka.preprocessing import Features, Preprocessing, Samples, is_sparse
+from ostraka.whitening import half_whitened
 
-__all__ = ["TASKS", "PaperTask", "Split", "Test", "split"]
+__all__ = ["TASKS", "PaperTask", "Split", "Test", "check_fits", "half_whitened_features", "n_natural", "split"]
 
 N_COMPONENTS = 50
 
@@ -114,6 +115,13 @@ def _components(samples: Samples, centre: bool) -> Callable[[Samples], Features]
     narrow = samples if kept is None else samples[:, kept]
     mean, components = principal_components(narrow, N_COMPONENTS, centre=centre)
     fitted = Preprocessing(center=mean if centre else None, components=components).scaled_to(narrow)
+    return fitted if kept is None else lambda rows: fitted(rows[:, kept])
+
+
+def half_whitened_features(samples: Samples, centre: bool, n_classes: int) -> Callable[[Samples], Features]:  # noqa: ARG001
+    """What our own methods and their peers see: `whitening.half_whitened`, of the columns that occur."""
+    kept = occupied_columns(samples) if is_sparse(samples) else None
+    fitted = half_whitened(samples if kept is None else samples[:, kept], n_classes)
     return fitted if kept is None else lambda rows: fitted(rows[:, kept])
 
 

@@ -78,7 +78,7 @@ class Parties:
     def each(self, work: Callable[[Any], NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:
         """What `work` makes of every party's rows, on their own, one after another; `empty` if there are no rows at all.
 
-        Not of all rows at once: a product of matrices may round a row otherwise when there are more rows beside it, and so carry one party's
+        Not of all rows at once: a product of matrices may round a row otherwise when more rows stand beside it, and carry one party's
         number of samples into another's result.
         """
         ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist())

@@ -1,0 +1,84 @@
+"""`ostraka compare`: our methods, the paper's, and what people would take instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ostraka.cli.reproduce import TaskName
+from ostraka.cli.words import numbers, words
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ostraka.experiments.compare import CompareSettings
+    from ostraka.experiments.results import Row
+
+EXAMPLES = "Examples: [bold]ostraka compare digits[/], [bold]ostraka compare har --methods auto,soft --data-dir data[/]"
+
+
+def compare(
+    task: Annotated[TaskName, typer.Argument(help="The data set.")],
+    parties: Annotated[int | None, typer.Option(help="How many parties; by default the smallest number of the paper.")] = None,
+    methods: Annotated[str, typer.Option(help="Which methods, with commas between; all by default.")] = "",
+    inv_epsilon: Annotated[str | None, typer.Option(help="Values of 1/ε, with commas between.")] = None,
+    delta: Annotated[float, typer.Option(help="δ for those who need one; ours are also run without.")] = 1e-6,
+    trials: Annotated[int, typer.Option(help="Random splits of the data.")] = 3,
+    draws: Annotated[int, typer.Option(help="Draws of noise per split.")] = 10,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    data_dir: Annotated[Path | None, typer.Option(help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for results and figure; by default comparison/TASK.")] = None,
+    jobs: Annotated[int, typer.Option(help="Splits at a time; -1 for one per core.")] = -1,
+) -> None:
+    """Compare accuracy against ε: ours, the paper's, PATE, DP-FedAvg, DP-GD, local privacy, and all data in one place.
+
+    Same splits, same parties, same neighbours (one party's whole data). Writes results.json, results.csv, run.json, table.md, methods.md
+    (what each method promises, whom it trusts, how it was tuned) and the figure. An interrupted run goes on where it stopped.
+    """
+    from rich.console import Console
+
+    from ostraka.datasets import load
+    from ostraka.experiments.compare import INVERSE_EPSILONS, CompareSettings
+    from ostraka.experiments.compare import compare as run
+    from ostraka.experiments.tasks import TASKS, check_fits
+    from ostraka.progress import watch
+
+    settings = CompareSettings(
+        task=task.value,
+        methods=tuple(words(methods)),
+        inverse_epsilons=INVERSE_EPSILONS if inv_epsilon is None else tuple(numbers("inv-epsilon", inv_epsilon)),
+        delta=delta,
+        trials=trials,
+        draws=draws,
+        seed=seed,
+    )
+    n_parties = TASKS[task.value].panels[0] if parties is None else parties
+    folder = out or Path("comparison") / task.value
+    console = Console()
+    data = load(task.value, data_dir, progress=console.is_terminal)
+    check_fits(data, TASKS[task.value], n_parties)
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = run(data, settings, n_parties, folder, n_jobs=jobs, watch=watch(f"{task.value}: {trials} splits", console.is_terminal))
+    console.print(f"Test accuracy with {n_parties} parties; ε is for a whole party, δ = {delta:g} where there is one.")
+    console.print(_table(rows, settings))
+    console.print(f"Wrote results.json, results.csv, run.json, table.md, methods.md, figure.png and figure.svg to [bold]{folder}[/].")
+
+
+def _table(rows: list[Row], settings: CompareSettings) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, padding=0)
+    table.add_column("method")
+    table.add_column("promise")
+    for inverse in settings.inverse_epsilons:
+        table.add_column(f"1/ε={inverse:g}", justify="right")
+    for method, calibration in dict.fromkeys((row.method, row.calibration) for row in rows):
+        means = {row.inv_epsilon: row.mean for row in rows if (row.method, row.calibration) == (method, calibration)}
+        promise = {"pure": "ε", "delta": "(ε, δ)", "none": "none"}[calibration]
+        constant = means.get(0.0) if calibration == "none" else None
+        cells = (constant if constant is not None else means.get(inverse) for inverse in settings.inverse_epsilons)
+        table.add_row(method, promise, *("" if mean is None else f"{mean:.3f}" for mean in cells))
+    return table

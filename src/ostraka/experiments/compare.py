@@ -1,0 +1,227 @@
+"""Our methods, the paper's, and what people would take instead: accuracy against ε on the same splits, for the same neighbours.
+
+Every method sees the same parties and the same public auxiliary set. Ours and the peers see half-whitened features; the paper's methods see
+the paper's features. ε is for a whole party throughout; who needs a δ gets the same one. How a method was tuned stands in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from ostraka.contributions import ContributionSum
+from ostraka.datasets.dataset import Dataset
+from ostraka.errors import ParameterError, count, number
+from ostraka.experiments.engine import Backend, run_trials
+from ostraka.experiments.noise_trials import accuracy
+from ostraka.experiments.peers import PEERS
+from ostraka.experiments.peers.data import PeerData
+from ostraka.experiments.results import Row, rows_of, write_rows
+from ostraka.experiments.settings import Settings, digest, stream, versions
+from ostraka.experiments.tasks import TASKS, Split, half_whitened_features, split
+from ostraka.experiments.trial import Measured, run_trial
+from ostraka.files import write_atomically
+from ostraka.local.parties import tally_linear_parties
+from ostraka.methods import auto, consensus
+from ostraka.methods.laws import Law
+from ostraka.methods.output_perturbation import Exact
+from ostraka.methods.statistic import StatisticPlan, StatisticTerms
+
+__all__ = ["OURS", "PAPERS", "CompareSettings", "Described", "compare", "compare_trial", "described"]
+
+OURS = ("auto", "moments", "cells", "consensus")
+PAPERS = ("soft", "avg")
+INVERSE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareSettings:
+    """What a comparison is told."""
+
+    task: str
+    methods: tuple[str, ...] = ()
+    """Some of ours, the paper's and the peers; all if empty."""
+    inverse_epsilons: tuple[float, ...] = INVERSE_EPSILONS
+    delta: float = 1e-6
+    """For those who need one; ours are also run with δ = 0."""
+    trials: int = 3
+    draws: int = 10
+    """Draws of noise per trial."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        known = (*OURS, *PAPERS, *PEERS)
+        unknown = [name for name in self.methods if name not in known]
+        if unknown:
+            raise ParameterError("methods", got=", ".join(unknown), allowed="some of " + ", ".join(known))
+        object.__setattr__(self, "methods", self.methods or known)
+        values = tuple(sorted({number("inv-epsilon", value, 1e-6, 1e6) for value in self.inverse_epsilons}))
+        object.__setattr__(self, "inverse_epsilons", values)
+        number("delta", self.delta, 1e-30, 0.1)
+        count("trials", self.trials, 1)
+        count("draws", self.draws, 1)
+        count("seed", self.seed, 0)
+
+    @property
+    def digest(self) -> str:
+        """Names the settings and versions."""
+        return digest({"experiment": "compare", **asdict(self)})
+
+
+def compare(
+    data: Dataset,
+    settings: CompareSettings,
+    n_parties: int,
+    out: Path,
+    *,
+    n_jobs: int = -1,
+    backend: Backend = "loky",
+    watch: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
+) -> list[Row]:
+    """Run what is missing, then write results.json, results.csv, run.json, table.md, methods.md and the figure into `out`."""
+    import json
+
+    from ostraka.figures.comparison import draw_comparison
+
+    trials = run_trials(data, settings, (n_parties,), out / "trials", measure=compare_trial, n_jobs=n_jobs, backend=backend, watch=watch)
+    rows = rows_of(settings.task, trials)
+    write_rows(rows, out)
+    run = {"settings": asdict(settings), "parties": n_parties, "versions": versions()}
+    write_atomically(out / "run.json", (json.dumps(run, indent=1) + "\n").encode())
+    write_atomically(out / "methods.md", _as_markdown(described(settings)).encode())
+    write_atomically(out / "table.md", _means(rows, settings).encode())
+    title = f"{TASKS[settings.task].title}, {n_parties} parties"
+    draw_comparison(rows, title, [out / "figure.png", out / "figure.svg"])
+    return rows
+
+
+def compare_trial(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> list[Measured]:
+    """Everything that one split measures."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        return [*_papers(data, settings, n_parties, trial), *_others(data, settings, n_parties, trial)]
+
+
+def _papers(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> list[Measured]:
+    """The paper's methods with tight calibration, on the paper's features; the references too."""
+    asked = tuple(method for method in PAPERS if method in settings.methods)
+    as_paper = Settings(
+        task=settings.task,
+        methods=("batch", *asked),
+        calibrations=("tight",),
+        inverse_epsilons=settings.inverse_epsilons,
+        trials=settings.trials,
+        private_trials=settings.trials * settings.draws,
+        seed=settings.seed,
+    )
+    measured = run_trial(data, as_paper, n_parties, trial) if asked else []
+    return [replace(each, calibration="pure") if each.calibration == "tight" else each for each in measured]
+
+
+def _others(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Iterator[Measured]:
+    task, n_classes = TASKS[settings.task], len(data.classes)
+    ours = replace(task, prepare=partial(half_whitened_features, n_classes=n_classes))
+    drawn = split(data, ours, n_parties, stream(settings.seed, settings.task, n_parties, trial, "split"))
+    given = PeerData(drawn.auxiliary.features, drawn.parties, drawn.test, n_classes, task.samples_each)
+    own = partial(stream, settings.seed, settings.task, n_parties, trial)
+    yield from _ours(drawn, settings, task.samples_each, own)
+    for name in settings.methods:
+        if name not in PEERS:
+            continue
+        if not PEERS[name].private:
+            found = PEERS[name].accuracies(given, 1.0, settings.delta, own(name), 1)
+            yield Measured(method=name, calibration="none", inverse_epsilon=0.0, accuracies=tuple(found))
+            continue
+        for inverse in settings.inverse_epsilons:
+            found = PEERS[name].accuracies(given, 1.0 / inverse, settings.delta, own(name, str(inverse)), settings.draws)
+            yield Measured(method=name, calibration="delta", inverse_epsilon=inverse, accuracies=tuple(found))
+
+
+def _ours(drawn: Split, settings: CompareSettings, samples_each: int, own: Callable[..., np.random.Generator]) -> Iterator[Measured]:
+    tally = None
+    for name in (name for name in OURS if name in settings.methods):
+        for delta in (0.0, settings.delta):
+            if name == "cells" and delta:
+                continue  # its noise has no use for one
+            for inverse in settings.inverse_epsilons:
+                terms = StatisticTerms(epsilon=1.0 / inverse, delta=delta, samples_each=samples_each)
+                if name == "consensus":
+                    tally = tally or tally_linear_parties(drawn.parties, drawn.auxiliary, 1e-4, "logistic", n_jobs=1)
+                    planned = consensus.plan(drawn.auxiliary, tally.n_parties, terms)
+                    total = consensus.statistic(tally, planned)
+                else:
+                    planned, total = _summed(name, drawn, terms)
+                found = _shaken(planned, total, drawn, own(name, str(delta), str(inverse)), settings.draws)
+                yield Measured(method=name, calibration="delta" if delta else "pure", inverse_epsilon=inverse, accuracies=found)
+
+
+def _summed(name: str, drawn: Split, terms: StatisticTerms) -> tuple[StatisticPlan, Exact]:
+    n_parties = len(drawn.parties)
+    if name == "auto":
+        chosen, planned = auto.choose(drawn.auxiliary, n_parties, terms)
+    else:
+        chosen, planned = name, auto.METHODS[name].plan(drawn.auxiliary, n_parties, terms)
+    assert planned.ball is not None
+    summed = ContributionSum(planned.ball)
+    for block in auto.METHODS[chosen].contributions(drawn.parties, planned):
+        summed.add_many(block)
+    return planned, summed.total
+
+
+def _shaken(planned: StatisticPlan, total: Exact, drawn: Split, generator: np.random.Generator, n_draws: int) -> tuple[float, ...]:
+    law: Law = planned.law
+    models = (planned.model([q + int(z) for q, z in zip(total, row)]) for row in law.rehearse(generator, n_draws))
+    return tuple(accuracy(model.weights, drawn.test) for model in models)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What has to be said about a method beside its curve."""
+
+    method: str
+    guarantee: str
+    trust: str
+    tuning: str
+
+
+def described(settings: CompareSettings) -> list[Described]:
+    """Guarantee, trust and tuning of every method of a comparison."""
+    known = {
+        "auto": Described("auto", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: chosen on made-up labels of the auxiliary set"),
+        "moments": Described("moments", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"),
+        "cells": Described("cells", "ε, pure", "coordinator, one upload", "none: from public numbers"),
+        "consensus": Described("consensus", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"),
+        "soft": Described("soft", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"),
+        "avg": Described("avg", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"),
+    }
+    known |= {name: Described(name, peer.guarantee, peer.trust, peer.tuning) for name, peer in PEERS.items()}
+    return [known[name] for name in settings.methods]
+
+
+def _as_markdown(rows: Sequence[Described]) -> str:
+    lines = ["| method | guarantee, for a whole party | who is trusted | tuning |", "|---|---|---|---|"]
+    lines += [f"| `{row.method}` | {row.guarantee} | {row.trust} | {row.tuning} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _means(rows: Sequence[Row], settings: CompareSettings) -> str:
+    """Mean accuracies, a row per method and promise; the best private one at each ε in bold."""
+    private = [row for row in rows if row.calibration != "none" and row.inv_epsilon > 0.0]
+    best = {inverse: max(row.mean for row in private if row.inv_epsilon == inverse) for inverse in settings.inverse_epsilons}
+    lines = ["| 1/ε | | " + " | ".join(f"{inverse:g}" for inverse in settings.inverse_epsilons) + " |"]
+    lines.append("|---|---|" + "---|" * len(settings.inverse_epsilons))
+    promises = {"pure": "ε", "delta": "(ε, δ)"}
+    for method, calibration in dict.fromkeys((row.method, row.calibration) for row in private):
+        means = {row.inv_epsilon: row.mean for row in private if (row.method, row.calibration) == (method, calibration)}
+        cells = (f"**{mean:.3f}**" if mean >= best[inverse] - 0.0005 else f"{mean:.3f}" for inverse, mean in sorted(means.items()))
+        lines.append(f"| `{method}` | {promises[calibration]} | " + " | ".join(cells) + " |")
+    references = [f"`{row.method}` {row.mean:.3f}" for row in rows if row.calibration == "none"]
+    return "\n".join(lines) + f"\n\nNot private: {', '.join(references) or 'none'}.\n"

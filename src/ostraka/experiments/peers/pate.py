@@ -1,0 +1,183 @@
+"""PATE: the parties' own classifiers vote on public queries, noisy winners become labels, a student learns from them.
+
+    letter  name here   meaning
+    Q       asked       how many auxiliary rows are voted on
+    A       answered    how many of them may get a label
+    T       threshold   share of the parties that must agree, in Confident-GNMax
+    μ       –           1/σ(ε, δ): what all steps together may spend, Σ (Δ_i/σ_i)² ≤ μ²  (data.py)
+
+Guarantee: (ε, δ), neighbours differ in one party's whole data set; data-independent. A replaced party can change its vote on every query,
+by √2 in L2 each: two counts move by 1.
+
+- GNMax: argmax of the counts + N(0, σ₂²), for all Q queries: σ₂ = √(2Q)/μ.
+- Confident-GNMax: for every asked query the largest count + N(0, σ₁²) is compared with T·M (the largest count moves by at most 1); of
+  those that pass, the first A get the GNMax label. All checks are made before any label, so both numbers are fixed beforehand: σ₁ =
+  √Q/√(sμ²), σ₂ = √(2A)/√((1−s)μ²), where s is the share of the checks. If fewer pass, what is left of the budget is not used.
+
+Trust: a coordinator that sees the votes (or secure aggregation) and adds the noise. One upload.
+
+Tuning: for free. How many public directions everybody learns in, Q, A, T, s and the student's penalty are chosen by test accuracy, best
+mean over the grid, which favours this peer.
+
+Why not the data-dependent loss of the paper: it is smaller where parties agree, but is itself private, and would have to be smoothed and
+noised before anybody may be told.
+
+Source: Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson, "Scalable Private Learning with PATE", ICLR 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.auxiliary import AuxiliarySet
+from ostraka.classes import Indices
+from ostraka.experiments.noise_trials import accuracy
+from ostraka.experiments.peers.data import DIRECTIONS, PeerData, best_mean, gaussian_scale, narrowed
+from ostraka.local.ensemble import tally_linear
+from ostraka.local.parties import trained_linear
+from ostraka.losses import Array
+from ostraka.methods.denoise import ridge, self_trained
+
+__all__ = ["ASKED", "PENALTIES", "CONFIDENT_GRID", "Confidence", "gnmax", "confident_gnmax", "answer_scale", "check_scale"]
+
+LAMBDA = 1e-4
+"""Of the parties' own classifiers."""
+ASKED = (25, 50, 100, 200, 400, 800, 1600, 6400, 25600)
+"""Those beyond the auxiliary set stand for all of it."""
+PENALTIES = (0.1, 0.3, 1.0, 3.0)
+"""Of the student, times K over the number of labels."""
+
+VOTE_CHANGE = math.sqrt(2.0)
+"""How far a replaced party moves one query's counts, in L2."""
+LARGEST_COUNT_CHANGE = 1.0
+
+Counts = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Which auxiliary rows got one, and which."""
+
+    rows: NDArray[np.intp]
+    classes: Indices
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confidence:
+    """A setting of Confident-GNMax."""
+
+    asked: int
+    answered_share: float
+    threshold: float
+    checks_share: float
+    """Of the budget, which is counted in μ²."""
+
+    def answered(self, n_asked: int) -> int:
+        """A."""
+        return max(1, round(self.answered_share * n_asked))
+
+
+CONFIDENT_GRID = tuple(
+    Confidence(asked=asked, answered_share=answered, threshold=threshold, checks_share=share)
+    for asked, answered, threshold, share in product((100, 400, 1600, 25600), (0.25, 0.5), (0.4, 0.6), (0.2, 0.5))
+)
+
+
+def gnmax(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:
+    """PATE with GNMax."""
+    candidates: list[list[float]] = []
+    for directions, asked in product(DIRECTIONS, _distinct(ASKED, len(data.auxiliary))):
+        narrow = narrowed(data, directions)
+        labelled = [gnmax_labels(votes(narrow), asked, epsilon, delta, generator) for _ in range(n_draws)]
+        candidates += _students(narrow, labelled)
+    return best_mean(candidates)
+
+
+def confident_gnmax(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:
+    """PATE with Confident-GNMax."""
+    candidates: list[list[float]] = []
+    for directions, setting in product(DIRECTIONS, CONFIDENT_GRID):
+        narrow = narrowed(data, directions)
+        labelled = [confident_labels(votes(narrow), len(data.parties), setting, epsilon, delta, generator) for _ in range(n_draws)]
+        candidates += _students(narrow, labelled)
+    return best_mean(candidates)
+
+
+def gnmax_labels(counts: Counts, asked: int, epsilon: float, delta: float, generator: np.random.Generator) -> Labels:
+    """Labels for random queries."""
+    rows = generator.permutation(len(counts))[:asked]
+    return Labels(rows, noisy_winners(counts[rows], answer_scale(epsilon, delta, len(rows)), generator))
+
+
+def confident_labels(
+    counts: Counts, n_parties: int, setting: Confidence, epsilon: float, delta: float, generator: np.random.Generator
+) -> Labels:
+    """Labels for those of the random queries on which many parties agree."""
+    rows = generator.permutation(len(counts))[: setting.asked]
+    limit = setting.answered(len(rows))
+    checks = check_scale(epsilon, delta, len(rows), setting.checks_share)
+    sure = rows[passes(counts[rows], setting.threshold * n_parties, checks, generator)][:limit]
+    return Labels(sure, noisy_winners(counts[sure], answer_scale(epsilon, delta, limit, 1.0 - setting.checks_share), generator))
+
+
+def answer_scale(epsilon: float, delta: float, answered: int, share: float = 1.0) -> float:
+    """σ₂ for so many labels, at this share of the budget."""
+    return gaussian_scale(epsilon, delta, VOTE_CHANGE * math.sqrt(answered / share))
+
+
+def check_scale(epsilon: float, delta: float, asked: int, share: float) -> float:
+    """σ₁ for so many comparisons with the threshold."""
+    return gaussian_scale(epsilon, delta, LARGEST_COUNT_CHANGE * math.sqrt(asked / share))
+
+
+def noisy_winners(counts: Counts, scale: float, generator: np.random.Generator) -> Indices:
+    """The class with the most votes, after noise."""
+    winners: Indices = (counts + scale * generator.standard_normal(counts.shape)).argmax(axis=1)
+    return winners
+
+
+def passes(counts: Counts, threshold: float, scale: float, generator: np.random.Generator) -> NDArray[np.bool_]:
+    """Where the largest count is above the threshold, after noise."""
+    passed: NDArray[np.bool_] = counts.max(axis=1) + scale * generator.standard_normal(len(counts)) >= threshold
+    return passed
+
+
+@lru_cache(maxsize=len(DIRECTIONS))
+def votes(data: PeerData) -> Counts:
+    """The parties' votes on all auxiliary rows, N×K: teachers do not depend on ε, and train once."""
+    auxiliary = AuxiliarySet(data.auxiliary, tuple(range(data.n_classes)))
+    batches = trained_linear(data.parties, data.n_classes, LAMBDA, "logistic", 1, None)
+    counts: Counts = np.sum([tally_linear(weights, auxiliary).counts for weights in batches], axis=0)
+    return counts
+
+
+def _students(data: PeerData, labelled: Sequence[Labels]) -> list[list[float]]:
+    """Accuracies of every kind of student, each with one number per draw."""
+    per_draw = [[accuracy(weights, data.test) for weights in _fitted(data, labels)] for labels in labelled]
+    return [list(kind) for kind in zip(*per_draw)]
+
+
+def _fitted(data: PeerData, labels: Labels) -> Iterator[Array]:
+    """Ridge students, and the same after labelling all auxiliary rows themselves: PATE's students are semi-supervised."""
+    n_labels, n_classes = len(labels.rows), data.n_classes
+    for penalty in PENALTIES:
+        if n_labels == 0:
+            weights = np.zeros((data.auxiliary.shape[1], n_classes))
+        else:
+            weights = ridge(data.auxiliary[labels.rows], np.eye(n_classes)[labels.classes], penalty * n_classes / n_labels)
+        yield weights
+        yield self_trained(data.auxiliary, weights)
+
+
+def _distinct(sizes: Sequence[int], most: int) -> list[int]:
+    return sorted({min(size, most) for size in sizes})
