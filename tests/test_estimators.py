@@ -333,3 +333,18 @@ class TestLedger:
             model.fit_ballots(ballots, auxiliary, parties=["a"])
         model.fit_ballots(ballots, auxiliary, parties=["a", "b", "c"])
         assert float(ledger.spent("b").to_dict()["epsilon"]) == 1.0
+
+    def test_whole_floats_are_the_same_party_and_twice_is_refused(self, ledger: Ledger) -> None:
+        for names in (PARTIES, PARTIES.astype(float)):
+            PrivateClassifier("cells", 0.5, ledger=ledger).fit(X, Y, parties=names, auxiliary=PUBLIC)
+        assert len(ledger.accounts()) == 100
+        auxiliary = AuxiliarySet.scaled(PUBLIC, tuple(NAMES))
+        ballots = [Ballot.cast(lambda rows: np.repeat("ash", len(rows)), auxiliary) for _ in range(3)]
+        with pytest.raises(ParameterError, match="stands there twice"):
+            PrivateClassifier("soft", 1.0).fit_ballots(ballots, auxiliary, parties=["a", "a", "b"])
+
+    def test_one_partys_numbers_do_not_show_as_warnings(self) -> None:
+        wild = X.copy()
+        wild[0] = [1.7e308, 1.7e308, -1.7e308, 1e-320]
+        with np.errstate(all="raise"):
+            PrivateClassifier("cells", 1.0, random_state=0).fit(wild, Y, parties=PARTIES, auxiliary=PUBLIC)

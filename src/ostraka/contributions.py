@@ -104,7 +104,7 @@ class ContributionSum:
         return [int(unit) for unit in self._total]
 
     def add(self, party: object, vector: Any) -> None:
-        """Add one party's contribution, or refuse it by the party's name."""
+        """Add one party's contribution, or refuse it by the party's name. That a party sends one only is the caller's to see to."""
         self.add_many(_whole(vector, f"The contribution of party {party!r}")[np.newaxis], [party])
 
     def add_many(self, vectors: Any, parties: Any = None) -> None:

@@ -12,6 +12,7 @@ synthetic data.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import replace
 from importlib.util import find_spec
@@ -214,9 +215,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _grouped(self, task: Task, X: Any, labels: NDArray[np.int64], parties: Any) -> Parties:
         """Features by party. Where a matrix makes them, it meets each party's rows on their own: see `Parties.each`."""
-        if task.preprocessing.components is None:
-            return Parties.group(task.features(X), labels, parties)
-        return Parties.group(X, labels, parties).mapped(task.features)
+        with np.errstate(all="ignore"):
+            if task.preprocessing.components is None:
+                return Parties.group(task.features(X), labels, parties)
+            return Parties.group(X, labels, parties).mapped(task.features)
 
     def _terms(self, classes_from_data: bool = False) -> Terms | StatisticTerms:
         """The public terms, checked before anything else is looked at."""
@@ -249,8 +251,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        X, y = _validate(self, X, y, **_NUMBERS)
-        check_classification_targets(y)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):  # one party's numbers must not show, not even as a warning
+            warnings.simplefilter("ignore", RuntimeWarning)
+            X, y = _validate(self, X, y, **_NUMBERS)
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(y)
         return X, y
 
     def _prepared(self, auxiliary: Any, n_columns: int, classes: tuple[ClassName, ...]) -> AuxiliarySet:
@@ -307,6 +312,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = None if parties is None else list(parties)
         if names is not None and len(names) != tally.n_parties:
             raise ShapeError("parties", got=(len(names),), allowed=f"({tally.n_parties},), one name for each")
+        if names is not None and len({_account(name) for name in names}) < len(names):
+            raise ParameterError("parties", got="a name that stands there twice", allowed="one ballot for each party")
         with self._charging(names) as charge:
             return self._published(self._polled(tally, terms, charge), np.asarray(tally.auxiliary.classes), tally.auxiliary)
 
@@ -322,7 +329,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         charged: list[Charge] = []
 
         def charge(certificate: Certificate) -> None:
-            charged.append(book.charge([str(name) for name in names], Cost.of(certificate), f"{certificate.method}"))
+            charged.append(book.charge([_account(name) for name in names], Cost.of(certificate), f"{certificate.method}"))
 
         yield charge
         if charged:
@@ -392,6 +399,13 @@ def _readable(X: Any) -> Any:
 
         return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
     return X
+
+
+def _account(name: Any) -> str:
+    """A party's name in the ledger: 3 and 3.0 are one party, because a table may turn the first into the second."""
+    if isinstance(name, float) and not name.is_integer():
+        raise ParameterError("parties", got=name, allowed="texts or whole numbers, where a ledger keeps the account")
+    return str(int(name)) if isinstance(name, float) else str(name)
 
 
 def _numeric(samples: Any) -> Any:

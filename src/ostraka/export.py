@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ostraka.errors import RehearsalError
 from ostraka.model import Task
 from ostraka.preprocessing import NORM_KEPT, NORM_PULLED, SQUARES_FIT
 from ostraka.release import Release
@@ -29,6 +30,8 @@ def to_onnx(release: Release) -> bytes:
     import onnx
     from onnx import TensorProto, helper
 
+    if not isinstance(release, Release):
+        raise RehearsalError
     graph = _Graph()
     scores = graph.add("MatMul", _features(graph, release.model.task), graph.constant(_columns(release)))
     graph.add("Softmax", scores, axis=1, output="probabilities")

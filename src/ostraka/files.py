@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["check_folder", "check_new", "write_atomically"]
+__all__ = ["check_folder", "check_new", "check_writable", "write_atomically"]
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -36,6 +36,13 @@ def check_new(path: Path, force: bool) -> None:
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     if path.exists() and not force:
         raise FileExistsError(errno.EEXIST, "it is there already; --force replaces it", str(path))
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a folder into which nothing can be written, before something is paid for that should end up in it."""
+    check_folder(path)
+    with tempfile.TemporaryFile(dir=path.parent):
+        pass
 
 
 def check_folder(path: Path) -> None:

@@ -87,6 +87,15 @@ class Tally:
 
     def add(self, ballot: Ballot) -> None:
         """Count one ballot; refuse one that was cast on another auxiliary set."""
+        self._check(ballot)
+        if self.n_classes <= N_CLASSES_COMPARED:
+            self._count_in_bytes(ballot)
+        else:
+            # Each sample is addressed once, so the plain += of numpy counts right.
+            self._counts.reshape(-1)[ballot.votes.astype(np.int64) * self.n_samples + self._sample_offsets] += 1
+        self._n_parties += 1
+
+    def _check(self, ballot: Ballot) -> None:
         if not isinstance(ballot, Ballot):
             raise WrongTypeError("The ballot", ballot, "a Ballot; for bytes, Ballot.from_bytes(...)")
         if ballot.auxiliary_digest != self._auxiliary.digest:
@@ -95,12 +104,6 @@ class Tally:
             raise ShapeError("The ballot", got=ballot.votes.shape, allowed=f"{self.n_samples} votes")
         if ballot.n_classes != self.n_classes:
             raise ParameterError("n_classes of the ballot", got=ballot.n_classes, allowed=f"{self.n_classes}")
-        if self.n_classes <= N_CLASSES_COMPARED:
-            self._count_in_bytes(ballot)
-        else:
-            # Each sample is addressed once, so the plain += of numpy counts right.
-            self._counts.reshape(-1)[ballot.votes.astype(np.int64) * self.n_samples + self._sample_offsets] += 1
-        self._n_parties += 1
 
     def add_stream(self, stream: IO[bytes]) -> int:
         """Count ballots that stand one after another, to the end of the stream; give their number.
@@ -110,7 +113,7 @@ class Tally:
         header = BallotHeader(n_classes=self.n_classes, n_samples=self.n_samples, auxiliary_digest=self._auxiliary.digest)
         start = opening(header)
         size, before = len(start) + header.n_vote_bytes, self._n_parties
-        while block := stream.read(size * BALLOTS_IN_A_BYTE):
+        while block := _read_fully(stream, size * BALLOTS_IN_A_BYTE):
             rows = np.frombuffer(block[: len(block) // size * size], dtype=np.uint8).reshape(-1, size)
             alike = bool((rows[:, : len(start)] == np.frombuffer(start, dtype=np.uint8)).all())
             if header.bits_per_vote == 1 and alike and len(block) % size == 0 and not (rows[:, -1] >> (header.n_samples % 8 or 8)).any():
@@ -133,8 +136,10 @@ class Tally:
         for number, start in enumerate(range(0, len(block), size)):
             try:
                 ballots.append(Ballot.from_bytes(block[start : start + size], n_samples_bound=self.n_samples))
-            except FormatError as error:
-                raise FormatError("stream of ballots", f"number {place + number} (counting from 0) is none: {error.problem}") from None
+                self._check(ballots[-1])
+            except (FormatError, InputError) as error:
+                where = f"number {place + number} (counting from 0) is none of this poll"
+                raise FormatError("stream of ballots", f"{where}: {error.problem.removesuffix('.')}") from None
         for ballot in ballots:
             self.add(ballot)
 
@@ -202,3 +207,12 @@ class Tally:
     def _need_a_party(self) -> None:
         if self._n_parties < 1:
             raise TooFewPartiesError(self._n_parties, 1)
+
+
+def _read_fully(stream: IO[bytes], size: int) -> bytes:
+    """So many bytes, or all that are left: pipes and sockets give less at a time."""
+    pieces, missing = [], size
+    while missing and (piece := stream.read(missing)):
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)

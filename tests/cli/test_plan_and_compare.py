@@ -67,3 +67,53 @@ def test_learn_with_a_ledger(public: Path, tmp_path: Path) -> None:
     assert code == 40
     assert "Nothing was drawn and nothing was spent" in err
     assert not (tmp_path / "second.ostraka").exists()
+
+
+def a_poll(folder: Path, labels: list[str]) -> Path:
+    """Forty parties with one row each, named 001 to 040."""
+    rows = pd.DataFrame(np.random.default_rng(1).normal(size=(40, 4)), columns=list("abcd"))
+    rows["who"], rows["what"] = [f"{i:03d}" for i in range(1, 41)], labels
+    rows.to_csv(folder / "private.csv", index=False)
+    return folder / "private.csv"
+
+
+def test_one_label_does_not_decide_how_the_others_are_read(tmp_path: Path) -> None:
+    from ostraka.datasets import tables
+
+    numbers = ["1.1", "1.10"] * 20
+    for labels in (numbers, [*numbers[:-1], "x"]):
+        table = tables.read(a_poll(tmp_path, labels), label_column="what", party_column="who", text_labels=True)
+        assert list(table.labels[:4]) == ["1.1", "1.10", "1.1", "1.10"]
+        assert list(table.parties[:2]) == ["001", "002"]
+
+
+def test_the_model_does_not_replace_what_it_is_made_of(public: Path, tmp_path: Path) -> None:
+    data = a_poll(tmp_path, ["yes", "no"] * 20)
+    assert run("ledger", "init", str(tmp_path / "l.db"), "--epsilon", "9").returncode == 0
+    words = (
+        "--party-column",
+        "who",
+        "--label-column",
+        "what",
+        "--auxiliary",
+        str(public),
+        "--method",
+        "cells",
+        "--epsilon",
+        "1",
+        "--force",
+    )
+    for taken in (data, public, tmp_path / "l.db"):
+        before = taken.read_bytes()
+        done = run("learn", str(data), *words, "--ledger", str(tmp_path / "l.db"), "--out", str(taken))
+        assert done.returncode == 18, done.stderr
+        assert taken.read_bytes() == before
+
+
+def test_inspect_verifies_a_delta(public: Path, tmp_path: Path) -> None:
+    data = a_poll(tmp_path, ["yes", "no"] * 20)
+    words = ("--party-column", "who", "--label-column", "what", "--auxiliary", str(public), "--method", "moments", "--delta", "1e-6")
+    assert run("learn", str(data), *words, "--epsilon", "1", "--out", str(tmp_path / "m.ostraka")).returncode == 0
+    done = run("inspect", str(tmp_path / "m.ostraka"))
+    assert "Verified: this noise gives δ ≤" in done.stdout
+    assert "sum of what they send" in done.stdout

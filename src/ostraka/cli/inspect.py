@@ -35,6 +35,19 @@ def inspect(
         table.add_row(name, value)
     console.print()
     console.print(table)
+    if release.certificate.delta > 0.0:
+        _verify(release.certificate)
+
+
+def _verify(promised: Certificate) -> None:
+    """Compute δ anew from noise and sensitivity; a file that promises too much is refused."""
+    from ostraka.errors import FormatError
+    from ostraka.methods.laws import verify
+
+    found = verify(promised)
+    if not found <= promised.delta:
+        raise FormatError("release", f"its noise gives δ = {found:.3g} at ε = {promised.epsilon:g}, more than it promises")
+    typer.echo(f"Verified: this noise gives δ ≤ {found:.3g} at ε = {promised.epsilon:g}.")
 
 
 def _facts(task: Task, promised: Certificate) -> dict[str, str]:
@@ -44,11 +57,15 @@ def _facts(task: Task, promised: Certificate) -> dict[str, str]:
         "classes": ", ".join(map(str, task.classes)),
         "samples it takes": f"{task.n_columns} columns{_named(task)}",
         "auxiliary set": _auxiliary(promised),
-        "sensitivity": f"{promised.sensitivity:.6g}: how far replacing one party can move the weights "
+        "sensitivity": f"{promised.sensitivity:.6g}: how far replacing one party can move the {_moved(promised)} "
         f"({parts.rule} bound {parts.bound:.6g}, solver {parts.solver:.2g}, rounding {parts.rounding:.2g}, grid {parts.grid:.2g})",
-        "noise": f"density falls as exp(-length/{promised.noise_scale:.6g}), drawn exactly from the operating system's generator",
+        "noise": f"{promised.noise} of scale {promised.noise_scale:.6g}, drawn exactly from the operating system's generator",
         "coordinates": f"{promised.dimension} numbers got noise: {promised.coordinates}",
     }
+
+
+def _moved(promised: Certificate) -> str:
+    return "sum of what they send" if promised.lambda_ is None else "weights"
 
 
 def _named(task: Task) -> str:
@@ -59,5 +76,6 @@ def _named(task: Task) -> str:
 def _auxiliary(promised: Certificate) -> str:
     if promised.auxiliary_samples is None:
         return "no votes were needed"
-    kind = "public samples on which the parties voted" if promised.auxiliary_digest else "samples, private themselves"
+    use = "whose geometry was used" if promised.method in ("moments", "cells") else "on which the parties voted"
+    kind = f"public samples {use}" if promised.auxiliary_digest else "samples, private themselves"
     return f"{promised.auxiliary_samples} {kind}"

@@ -113,9 +113,11 @@ def learn(
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError
     from ostraka.estimators import PrivateClassifier
-    from ostraka.files import check_new
+    from ostraka.files import check_new, check_writable
 
     check_new(out, force)
+    check_writable(out)
+    _check_distinct(out, data, auxiliary, ledger)
     _check_parties(data, party_column, rows_are_parties)
     _check_public(data, auxiliary)
     table = tables.read(
@@ -146,6 +148,14 @@ def learn(
     estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
     estimator.release_.save(out)
     _report(out, estimator)
+
+
+def _check_distinct(out: Path, *others: Path | None) -> None:
+    """The model must not replace what it is made of, nor the account of who has paid."""
+    from ostraka.errors import ParameterError
+
+    if any(other is not None and other.exists() and out.exists() and out.samefile(other) for other in others):
+        raise ParameterError("--out", got=str(out), allowed="a file that is not the data, the auxiliary set or the ledger")
 
 
 def _check_public(data: Path, auxiliary: Path | None) -> None:

@@ -99,7 +99,9 @@ def _read(
         raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", str(path))
     kind = _kind(path)
     if kind in (".csv", ".parquet"):
-        return _filled(_from_frame(_read_frame(path, kind), path, label_column, party_column, columns, drop), path)
+        # As texts from the start: guessed over the whole column, one party's entry would decide how everybody's are read.
+        texts = tuple(name for name, is_text in ((party_column, True), (label_column, text_labels)) if name is not None and is_text)
+        return _filled(_from_frame(_read_frame(path, kind, texts), path, label_column, party_column, columns, drop), path)
     if drop:
         raise ParameterError("drop", got=list(drop), allowed=f"none for a {kind} file, whose columns have no names")
     if kind == ".npz":
@@ -219,11 +221,11 @@ def _stacked(parts: list[Any], folder: Path) -> Any:
     return np.vstack(parts)
 
 
-def _read_frame(path: Path, kind: str) -> Any:
+def _read_frame(path: Path, kind: str, texts: Sequence[str] = ()) -> Any:
     import pandas as pd
 
     try:
-        return pd.read_parquet(path) if kind == ".parquet" else _parsed_csv(_content(path))
+        return pd.read_parquet(path) if kind == ".parquet" else _parsed_csv(_content(path), texts)
     except ERRORS_OF_THE_SYSTEM:
         raise
     except pd.errors.ParserWarning:
@@ -232,14 +234,14 @@ def _read_frame(path: Path, kind: str) -> Any:
         raise FormatError(f"{kind[1:]} table", f"{path.name} cannot be read ({str(error).strip()})") from None
 
 
-def _parsed_csv(content: bytes) -> Any:
+def _parsed_csv(content: bytes, texts: Sequence[str] = ()) -> Any:
     """Without what pandas does to be helpful: it rounds numbers (before 3.1), guesses types anew for every part, takes rows for named."""
     import pandas as pd
 
     exact = {} if _version(pd.__version__) >= (3, 1) else {"float_precision": "round_trip"}
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        return pd.read_csv(io.BytesIO(content), low_memory=False, index_col=False, **exact)
+        return pd.read_csv(io.BytesIO(content), low_memory=False, index_col=False, dtype=dict.fromkeys(texts, str), **exact)
 
 
 def _version(text: str) -> tuple[int, ...]:

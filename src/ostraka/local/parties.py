@@ -78,8 +78,8 @@ class Parties:
     def each(self, work: Callable[[Any], NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:
         """What `work` makes of every party's rows, on their own, one after another; `empty` if there are no rows at all.
 
-        Not of all rows at once: a product of matrices may round a row otherwise when more rows stand beside it, and carry one party's
-        number of samples into another's result.
+        Not of all rows at once: a product of matrices may round a row otherwise when more rows stand beside it, and carry one
+        party's number of samples into another's result.
         """
         ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist())
         found = [work(self.features[start:end]) for start, end in ends if end > start]
@@ -165,7 +165,11 @@ def _checked_names(parties: Any, n: int) -> NDArray[Any]:
         return names
     if not all(isinstance(name, int | float | np.number) for name in values):
         raise InputError("The names of the parties cannot be sorted.", "Use texts or numbers, not both.")
-    return np.asarray([name.item() if isinstance(name, np.generic) else name for name in values])
+    numbers = [name.item() if isinstance(name, np.generic) else name for name in values]
+    found = np.asarray(numbers)
+    if found.dtype.kind == "f" and any(isinstance(name, int) and int(float(name)) != name for name in numbers):
+        raise InputError("The numbers that name the parties are too large to tell apart.", "Use texts.")
+    return found
 
 
 def _is_missing(name: Any) -> bool:

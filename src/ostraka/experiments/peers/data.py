@@ -78,8 +78,8 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 def best_mean(candidates: Sequence[list[float]]) -> list[float]:
     """The accuracies of the setting that did best on the test set: tuning for free, which favours the peer.
 
-    Where noise dominates and draws are few, a part of the best mean is luck: on HAR at ε = 0.1, with 5 draws, 0.01 for DP-GD and 0.05 for DP-GD
-    finished on public data, against fresh draws of the same settings; at ε = 1 up to 0.01.
+    Where noise dominates and draws are few, a part of the best mean is luck: on HAR at ε = 0.1, with 5 draws, 0.01 for DP-GD and 0.05 for
+    DP-GD finished on public data, against fresh draws of the same settings; at ε = 1 up to 0.01.
     """
     if not candidates:
         raise ParameterError("candidates", got=0, allowed="at least one setting")
