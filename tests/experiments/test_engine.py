@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ostraka.errors import ParameterError
-from ostraka.experiments import engine
 from ostraka.experiments.engine import run_trials
 from ostraka.experiments.settings import Settings
+from ostraka.experiments.trial import run_trial
 from tests.experiments.small import small_dataset, small_task  # noqa: F401
 
 DIGITS = Settings(task="digits", methods=("soft", "indiv"), inverse_epsilons=(0.01, 1.0), trials=3, private_trials=6)
@@ -42,7 +42,7 @@ def test_trials_differ(alone: Any) -> None:
 class TestInterruption:
     SETTINGS = Settings(task="small", methods=("soft",), inverse_epsilons=(1.0,), trials=4, private_trials=8)
 
-    def test_a_run_goes_on_where_it_stopped(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_run_goes_on_where_it_stopped(self, tmp_path: Path) -> None:
         data = small_dataset()
         whole = run_trials(data, self.SETTINGS, (20, 40), tmp_path / "whole", n_jobs=1)
 
@@ -58,9 +58,12 @@ class TestInterruption:
         assert len(list((tmp_path / "part").rglob("*.json"))) == 3
 
         ran: list[tuple[int, int]] = []
-        original = engine.run_trial
-        monkeypatch.setattr(engine, "run_trial", lambda data, s, m, t: (ran.append((m, t)), original(data, s, m, t))[1])
-        again = run_trials(data, self.SETTINGS, (20, 40), tmp_path / "part", n_jobs=1)
+
+        def counted(data: Any, settings: Settings, n_parties: int, trial: int) -> Any:
+            ran.append((n_parties, trial))
+            return run_trial(data, settings, n_parties, trial)
+
+        again = run_trials(data, self.SETTINGS, (20, 40), tmp_path / "part", n_jobs=1, measure=counted)
         assert len(ran) == 5, "three trials were kept"
         assert again == whole
 
@@ -79,11 +82,14 @@ class TestInterruption:
         assert len(list(tmp_path.iterdir())) == 2
         assert changed != run_trials(data, self.SETTINGS, (20,), tmp_path, n_jobs=1)
 
-    def test_finished_runs_start_no_worker(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_finished_runs_start_no_worker(self, tmp_path: Path) -> None:
         data = small_dataset()
         whole = run_trials(data, self.SETTINGS, (20,), tmp_path, n_jobs=1)
-        monkeypatch.setattr(engine, "run_trial", None)
-        assert run_trials(data, self.SETTINGS, (20,), tmp_path, n_jobs=1) == whole
+
+        def never(*_: Any) -> Any:
+            raise AssertionError("a trial was run again")
+
+        assert run_trials(data, self.SETTINGS, (20,), tmp_path, n_jobs=1, measure=never) == whole
 
 
 def test_checkpoints_are_plain_json(digits: Any, tmp_path: Path) -> None:
