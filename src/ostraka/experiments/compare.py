@@ -14,7 +14,6 @@ from typing import Any, final
 
 import numpy as np
 
-from ostraka.contributions import ContributionSum
 from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError, count, number
 from ostraka.experiments.engine import Backend, run_trials
@@ -168,11 +167,7 @@ def _summed(name: str, drawn: Split, terms: StatisticTerms) -> tuple[StatisticPl
         chosen, planned = auto.choose(drawn.auxiliary, n_parties, terms)
     else:
         chosen, planned = name, auto.METHODS[name].plan(drawn.auxiliary, n_parties, terms)
-    assert planned.ball is not None
-    summed = ContributionSum(planned.ball)
-    for block in auto.METHODS[chosen].contributions(drawn.parties, planned):
-        summed.add_many(block)
-    return planned, summed.total
+    return planned, planned.added(auto.METHODS[chosen].contributions(drawn.parties, planned)).total
 
 
 def _shaken(planned: StatisticPlan, total: Exact, drawn: Split, generator: np.random.Generator, n_draws: int) -> tuple[float, ...]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.classes import Indices
-from ostraka.contributions import ContributionSum
 from ostraka.local.parties import Parties
 from ostraka.losses import Array
 from ostraka.methods import cells, moments
@@ -63,16 +62,11 @@ def release(
 ) -> Release | Rehearsed:
     """One classifier by the better method."""
     name, planned = choose(auxiliary, len(parties), terms)
-    assert planned.ball is not None
-    summed = ContributionSum(planned.ball)
-    for block in METHODS[name].contributions(parties, planned):
-        summed.add_many(block)
-    return planned.publish(summed, source or Entropy(), charge)
+    return planned.publish(planned.added(METHODS[name].contributions(parties, planned)), source or Entropy(), charge)
 
 
 def rehearsed_agreement(name: str, planned: StatisticPlan, auxiliary: AuxiliarySet, terms: StatisticTerms) -> float:
     """How often models learnt from made-up parties agree with the made-up labels, on average over labellings."""
-    assert planned.ball is not None
     generator = np.random.default_rng(1)
     features = auxiliary.features
     n_parties = planned.certificate.parties
@@ -82,9 +76,7 @@ def rehearsed_agreement(name: str, planned: StatisticPlan, auxiliary: AuxiliaryS
     for labels in _labellings(features, auxiliary.n_classes, generator):
         rows = generator.integers(0, len(features), made_up * each)
         parties = Parties.group(features[rows], labels[rows], np.repeat(np.arange(made_up), each))
-        summed = ContributionSum(planned.ball)
-        for block in METHODS[name].contributions(parties, planned):
-            summed.add_many(block)
+        summed = planned.added(METHODS[name].contributions(parties, planned))
         total = [unit * n_parties // made_up for unit in summed.total]
         model = planned.publish_total(total, Rehearsal(int(generator.integers(2**31)))).model
         scores = features @ model.weights

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
-from ostraka.contributions import LARGEST_DIMENSION, Ball, ContributionSum, own_products
+from ostraka.contributions import LARGEST_DIMENSION, Ball, own_products
 from ostraka.errors import WrongTypeError, count
 from ostraka.local.parties import Parties
 from ostraka.losses import Array
@@ -152,11 +152,7 @@ def release(
 ) -> Release | Rehearsed:
     """One classifier from everybody's histograms. A seeded `source` makes a rehearsal of it."""
     planned = plan(auxiliary, len(parties), terms)
-    assert planned.ball is not None
-    summed = ContributionSum(planned.ball)
-    for block in contributions(parties, planned):
-        summed.add_many(block)
-    return planned.publish(summed, source or Entropy(), charge)
+    return planned.publish(planned.added(contributions(parties, planned)), source or Entropy(), charge)
 
 
 def _default_cells(n_auxiliary: int, n_parties: int, epsilon: float) -> int:

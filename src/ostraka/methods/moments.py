@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.classes import Indices
-from ostraka.contributions import LARGEST_DIMENSION, LARGEST_LENGTH, Ball, ContributionSum, own_products
+from ostraka.contributions import LARGEST_DIMENSION, LARGEST_LENGTH, Ball, own_products
 from ostraka.errors import WrongTypeError
 from ostraka.local.parties import Parties
 from ostraka.losses import Array
@@ -126,11 +126,7 @@ def release(
 ) -> Release | Rehearsed:
     """One classifier from everybody's label moments. A seeded `source` makes a rehearsal of it."""
     planned = plan(auxiliary, len(parties), terms)
-    assert planned.ball is not None
-    summed = ContributionSum(planned.ball)
-    for block in contributions(parties, planned):
-        summed.add_many(block)
-    return planned.publish(summed, source or Entropy(), charge)
+    return planned.publish(planned.added(contributions(parties, planned)), source or Entropy(), charge)
 
 
 def _label_moments(white: Array, labels: Indices, starts: NDArray[np.intp], contrasts: Array) -> Array:

@@ -11,9 +11,10 @@ only `publish` sees the sum, and all it does with it is to add noise. Everything
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, final, get_args
+from typing import Any, Protocol, final, get_args
 
 import numpy as np
 
@@ -93,6 +94,15 @@ class StatisticPlan:
     """What a contribution must lie in; None where votes are added up as votes."""
     law: Law
     recipe: Recipe
+
+    def added(self, blocks: Iterable[Any]) -> ContributionSum:
+        """The sum of contributions that come in blocks, one per row."""
+        if self.ball is None:
+            raise ParameterError("plan", got=f"a plan of {self.certificate.method}", allowed="one to which parties contribute vectors")
+        summed = ContributionSum(self.ball)
+        for block in blocks:
+            summed.add_many(block)
+        return summed
 
     def publish(self, summed: ContributionSum, source: Entropy | Rehearsal, charge: ChargeFirst = None) -> Release | Rehearsed:
         """Charge, add noise to the sum, make the model of what comes out."""
