@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError
 from ostraka.experiments import compare as module
 from ostraka.experiments.compare import OURS, PAPERS, CompareSettings, compare, compare_trial, described
 from ostraka.experiments.peers import PEERS
+from ostraka.experiments.trial import Measured
 from tests.experiments.small import small_dataset, small_task  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("small_task")
@@ -34,6 +37,20 @@ def test_a_finished_comparison_is_not_run_again(tmp_path: Path, monkeypatch: pyt
     first = compare(small_dataset(), QUICK, 40, tmp_path, n_jobs=1)
     monkeypatch.setattr(module, "split", None)
     assert compare(small_dataset(), QUICK, 40, tmp_path, n_jobs=1) == first
+
+
+def test_methods_can_be_added_to_a_finished_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = compare(small_dataset(), replace(QUICK, methods=("cells",)), 40, tmp_path, n_jobs=1)
+    ran: list[tuple[str, ...]] = []
+
+    def counted(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> list[Measured]:
+        ran.append(settings.methods)
+        return compare_trial(data, settings, n_parties, trial)
+
+    monkeypatch.setattr(module, "compare_trial", counted)
+    both = compare(small_dataset(), replace(QUICK, methods=("soft", "cells")), 40, tmp_path, n_jobs=1)
+    assert ran == [("soft",)] * QUICK.trials
+    assert [row for row in both if row.method == "cells"] == first
 
 
 def test_trials_do_not_depend_on_which_methods_run() -> None:

@@ -60,7 +60,7 @@ def compare(
     data = load(task.value, data_dir, progress=console.is_terminal)
     check_fits(data, TASKS[task.value], n_parties)
     folder.mkdir(parents=True, exist_ok=True)
-    rows = run(data, settings, n_parties, folder, n_jobs=jobs, watch=watch(f"{task.value}: {trials} splits", console.is_terminal))
+    rows = run(data, settings, n_parties, folder, n_jobs=jobs, watch=lambda method: watch(f"{task.value}, {method}", console.is_terminal))
     console.print(f"Test accuracy with {n_parties} parties; ε is for a whole party, δ = {delta:g} where there is one.")
     console.print(_table(rows, settings))
     console.print(f"Wrote results.json, results.csv, run.json, table.md, methods.md, figure.png and figure.svg to [bold]{folder}[/].")

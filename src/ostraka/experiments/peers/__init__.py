@@ -13,7 +13,7 @@ __all__ = ["PEERS", "Accuracies", "Peer", "PeerData"]
 
 _PARTY = "(ε, δ), party"
 _ROUNDS = "coordinator, many rounds"
-_FREE = "for free, best mean over {} settings on test data: favours it"
+_FREE = "for free, the best of {} settings on test data: favours it"
 
 PEERS: dict[str, Peer] = {
     peer.name: peer
