@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ from ostraka.errors import (
     InputError,
     LabelError,
     ParameterError,
+    RehearsalError,
     ShapeError,
+    ShiftWarning,
     TooFewPartiesError,
     UnknownClassError,
 )
@@ -276,6 +279,51 @@ class TestStatistics:
         with pytest.raises(ParameterError, match=text):
             model.fit(X, Y, **{"parties": PARTIES, "auxiliary": PUBLIC, **arguments})
         assert not hasattr(model, "release_")
+
+    def test_a_shift_is_told_and_mended(self) -> None:
+        """The public samples lack most of one class."""
+        labels = INDEX[:200]
+        poor = PUBLIC[(labels != 2) | (np.arange(200) % 15 == 0)]
+        options: dict[str, Any] = {"epsilon": 20.0, "samples_each": 7, "n_jobs": 1, "random_state": 0}
+        with pytest.warns(ShiftWarning, match="weighted to fit"):
+            told = PrivateClassifier("cells", shift=True, **options).fit(X, Y, parties=PARTIES, auxiliary=poor)
+        assert told.release_.shift > 5.0
+        assert told.score(X, Y) > 0.8
+        quiet = PrivateClassifier("cells", shift=True, **options).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert quiet.release_.shift < 5.0
+
+    def test_a_warning_that_is_an_error_leaves_a_fitted_model_and_a_settled_ledger(self, tmp_path: Any) -> None:
+        poor = PUBLIC[(INDEX[:200] != 2) | (np.arange(200) % 15 == 0)]
+        ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=50.0))
+        model = PrivateClassifier("cells", 20.0, samples_each=7, ledger=ledger)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(ShiftWarning):
+                model.fit(X, Y, parties=PARTIES, auxiliary=poor)
+        assert ledger.open_charges() == []
+        assert ledger.history()[0].digest == model.release_.digest
+
+    def test_a_second_round(self, tmp_path: Any) -> None:
+        ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=30.0))
+        first = PrivateClassifier("cells", 5.0, samples_each=7, ledger=ledger).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        first.release_.save(tmp_path / "first.ostraka")
+        for start in (first.release_, str(tmp_path / "first.ostraka"), tmp_path / "first.ostraka"):
+            second = PrivateClassifier("refine", 5.0, samples_each=7, start=start, ledger=ledger)
+            second.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+            assert second.score(X, Y) > 0.8
+            assert second.certificate_.assumed_public == (), "the classes are those of the start"
+            assert first.release_.digest[:12] in second.certificate_.coordinates
+        assert float(ledger.spent("0").to_dict()["epsilon"]) == 20.0
+
+    def test_a_second_round_needs_a_release_to_start_from(self) -> None:
+        rehearsed = PrivateClassifier("cells", 5.0, samples_each=7, random_state=0).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        with pytest.raises(RehearsalError):
+            PrivateClassifier("refine", 5.0, start=rehearsed.release_).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        again = PrivateClassifier("refine", 5.0, start=rehearsed.release_, random_state=0)
+        assert again.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC).score(X, Y) > 0.8
+        for start in (None, 5, rehearsed.release_.model):
+            with pytest.raises(ParameterError, match=r"start.*an earlier Release"):
+                PrivateClassifier("refine", 5.0, start=start).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
 
     def test_labels_cannot_come_as_ballots(self) -> None:
         with pytest.raises(ParameterError, match="for classifiers and ballots"):

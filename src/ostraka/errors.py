@@ -271,6 +271,10 @@ class LedgerError(OstrakaError):
         super().__init__(f"The ledger {str(path)!r} {problem}. {remedy} {outcome}")
 
 
+class ShiftWarning(UserWarning):
+    """The parties' samples are not distributed like the auxiliary ones. Told from what was released, so it costs nothing."""
+
+
 class PrecisionError(OstrakaError):
     """A point was asked for more precisely than it is known."""
 

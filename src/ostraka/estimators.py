@@ -12,6 +12,7 @@ synthetic data.
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import replace
@@ -29,10 +30,11 @@ from ostraka.auxiliary import AuxiliarySet
 from ostraka.ballot import Ballot
 from ostraka.certificate import Certificate
 from ostraka.classes import ClassIndex, ClassName
-from ostraka.errors import CloneError, InputError, LabelError, ParameterError, ShapeError
+from ostraka.errors import CloneError, InputError, LabelError, ParameterError, ShapeError, ShiftWarning
 from ostraka.ledger import Charge, Cost, Ledger
 from ostraka.local.parties import Parties, linear_parameters, tally_linear_parties, tally_parties
-from ostraka.methods import auto, avg, cells, consensus, moments, soft, vote
+from ostraka.methods import auto, avg, cells, consensus, moments, refine, soft, vote
+from ostraka.methods.shift import remark
 from ostraka.methods.statistic import StatisticTerms
 from ostraka.methods.terms import Terms
 from ostraka.model import Task
@@ -45,8 +47,8 @@ from ostraka.whitening import half_whitened
 
 __all__ = ["PrivateClassifier"]
 
-METHODS = ("soft", "vote", "avg", "consensus", "moments", "cells", "auto")
-OF_LABELS = {"moments": moments, "cells": cells, "auto": auto}
+METHODS = ("soft", "vote", "avg", "consensus", "moments", "cells", "auto", "refine")
+OF_LABELS = {"moments": moments, "cells": cells, "auto": auto, "refine": refine}
 """Methods to which parties contribute their labels themselves, without training anything."""
 OF_A_STATISTIC = ("consensus", *OF_LABELS)
 
@@ -57,11 +59,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         method: "auto" takes "moments" (of the parties' labels) or "cells" (histograms of them), whichever a rehearsal on made-up labels
             finds better; "consensus" takes votes of local classifiers. They need an auxiliary set, and far less noise than the paper's
-            "soft" (shares of votes), "vote" (majorities) and "avg" (mean of parameters).
+            "soft" (shares of votes), "vote" (majorities) and "avg" (mean of parameters). "refine" is a second round after one of ours.
         epsilon: the privacy loss for a whole party. Smaller is more private, and noisier.
         delta: 0 for pure ε; "consensus" and "moments" need less noise with a small δ, such as 1e-6.
         samples_each: how many samples a party typically has, from public knowledge; for our own methods. Only accuracy depends on it.
         noise: the law of the noise, for our own methods: "auto", "l2" or "gaussian".
+        shift: whether private samples may be distributed otherwise than the auxiliary ones, for "auto", "moments" and "cells": what tells
+            is released too, and the auxiliary samples are weighted where they differ. A `ShiftWarning` comes either way.
+        start: for "refine", the earlier release to start from, or the path of one. It has cost its own ε; this one costs another.
         lambda_: strength of the regulariser, local and global; choose it without looking at private data.
         calibration: "tight" (the smallest sensitivities we can prove) or "paper" (those of Hamm et al. 2016).
         loss: "logistic" or "huber".
@@ -92,6 +97,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: float = 0.0,
         samples_each: int = 10,
         noise: str = "auto",
+        shift: bool = False,
+        start: Any = None,
         lambda_: float = 1e-4,
         calibration: str = "tight",
         loss: str = "logistic",
@@ -110,6 +117,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.delta = delta
         self.samples_each = samples_each
         self.noise = noise
+        self.shift = shift
+        self.start = start
         self.lambda_ = lambda_
         self.calibration = calibration
         self.loss = loss
@@ -136,7 +145,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if auxiliary is not None and _same(auxiliary, X):
             raise ParameterError("auxiliary", got="X itself", allowed="other, public samples: their scale is published")
-        public = auxiliary.classes if isinstance(auxiliary, AuxiliarySet) and self.classes is None else self.classes
+        public = self._public_classes(auxiliary)
         terms = self._terms(classes_from_data=public is None)
         X, y = self._validated(X, y)
         classes, labels = _labelled(y, public)
@@ -150,12 +159,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         terms.checked_parties(len(grouped))
         with self._charging(grouped.names.tolist()) as charge:
             if self.method in OF_LABELS:
-                outcome = OF_LABELS[self.method].release(grouped, prepared, terms, self._source(), charge)
+                start = () if self.method != "refine" else (self._started(),)
+                outcome = OF_LABELS[self.method].release(*start, grouped, prepared, terms, self._source(), charge)
             elif isinstance(terms, Terms) and self.method == "avg":
                 outcome = self._averaged(grouped, task, terms, charge)
             else:
                 outcome = self._polled(self._tallied(grouped, prepared), terms, charge)
-            return self._published(outcome, classes)
+            self._published(outcome, classes)
+        return self._told()
 
     def fit_classifiers(self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None = None) -> Self:
         """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a function; one per party.
@@ -213,6 +224,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _more_tags(self) -> dict[str, bool]:  # scikit-learn 1.5
         return {"non_deterministic": self.random_state is None, "poor_score": True}
 
+    def _public_classes(self, auxiliary: Any) -> Iterable[ClassName] | None:
+        """The list of classes, wherever it is public; None if it has to come from the labels."""
+        if self.classes is not None:
+            return self.classes
+        if isinstance(auxiliary, AuxiliarySet):
+            return auxiliary.classes
+        return self._started().model.task.classes if self.method == "refine" else None
+
+    def _started(self) -> Release | Rehearsed:
+        """The release from which `refine` starts."""
+        if isinstance(self.start, Release | Rehearsed):
+            return self.start
+        if isinstance(self.start, str | os.PathLike):
+            return Release.load(self.start)
+        given = None if self.start is None else f"an object of type {type(self.start).__name__}"
+        raise ParameterError("start", got=given, allowed='an earlier Release, or the path of one, for method "refine"')
+
     def _grouped(self, task: Task, X: Any, labels: NDArray[np.int64], parties: Any) -> Parties:
         """Features by party. Where a matrix makes them, it meets each party's rows on their own: see `Parties.each`."""
         with np.errstate(all="ignore"):
@@ -235,6 +263,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 epsilon=self.epsilon,
                 delta=self.delta,
                 samples_each=self.samples_each,
+                shift=self.shift,
                 noise=self.noise,  # type: ignore[arg-type]
                 least_parties=self.least_parties,
                 assumed_public=assumed,
@@ -290,6 +319,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return prepared
 
     def _scaled(self, samples: Any, classes: tuple[ClassName, ...]) -> AuxiliarySet:
+        if self.method == "refine":
+            return AuxiliarySet(samples, classes, preprocessing=self._started().model.task.preprocessing)
         if self.method in OF_A_STATISTIC:
             return AuxiliarySet(samples, classes, preprocessing=half_whitened(_numeric(samples), len(classes)))
         if self.radius is not None:
@@ -315,7 +346,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if names is not None and len({_account(name) for name in names}) < len(names):
             raise ParameterError("parties", got="a name that stands there twice", allowed="one ballot for each party")
         with self._charging(names) as charge:
-            return self._published(self._polled(tally, terms, charge), np.asarray(tally.auxiliary.classes), tally.auxiliary)
+            self._published(self._polled(tally, terms, charge), np.asarray(tally.auxiliary.classes), tally.auxiliary)
+        return self._told()
 
     @contextlib.contextmanager
     def _charging(self, names: list[Any] | None) -> Iterator[ChargeFirst]:
@@ -346,7 +378,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Entropy()
         return Rehearsal(int(check_random_state(self.random_state).randint(2**31)))
 
-    def _published(self, outcome: Release | Rehearsed, classes: NDArray[Any], auxiliary: AuxiliarySet | None = None) -> Self:
+    def _published(self, outcome: Release | Rehearsed, classes: NDArray[Any], auxiliary: AuxiliarySet | None = None) -> None:
         """Everything that was learnt, set together: a fit that fails leaves an earlier one as it was."""
         self.classes_ = classes
         if auxiliary is not None:  # no X was seen
@@ -355,6 +387,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.feature_names_in_ = np.asarray(auxiliary.feature_names, dtype=object)
         self.release_ = outcome
         self.certificate_: Certificate = outcome.certificate
+
+    def _told(self) -> Self:
+        """Warn of a shift: from what was released, when all is done."""
+        told = remark(self.release_.shift, bool(self.shift))
+        if told is not None:
+            warnings.warn(told, ShiftWarning, stacklevel=3)
         return self
 
 

@@ -46,6 +46,8 @@ class Rehearsed:
     model: LinearModel
     certificate: Certificate
     """What a release of this kind would promise. This one promises nothing."""
+    shift: float | None = None
+    """See `Release`."""
 
     def predict(self, samples: Samples) -> NDArray[Any]:
         """The class of each sample."""
@@ -71,6 +73,8 @@ class Release:
 
     model: LinearModel
     certificate: Certificate
+    shift: float | None = None
+    """By how many standard deviations the parties' samples differ from the auxiliary ones, where that can be told; not in the file."""
 
     def __post_init__(self) -> None:
         if self.certificate.randomness != FROM_THE_SYSTEM:

@@ -102,6 +102,32 @@ class TestEveryCommand:
         assert (certificate.method, certificate.calibration, certificate.parties) == (method, calibration, 300)
         assert certificate.assumed_public == ("classes",)
 
+    def test_learn_in_two_rounds(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+        first, second = folder / "first.ostraka", folder / "second.ostraka"
+        for method, out, more in (("auto", first, {}), ("refine", second, {"--start": str(first)})):
+            words = learning(folder, **{"--method": method, "--out": str(out), "--samples-each": "5", **more})
+            code, _, err = called(capsys, monkeypatch, "learn", *words)
+            assert code == 0, err
+        certificate = Release.load(second).certificate
+        assert (certificate.method, certificate.assumed_public) == ("refine", ())
+        assert Release.load(first).digest[:12] in certificate.coordinates
+        for method, start in (("refine", ""), ("auto", str(first))):
+            words = learning(folder, **{"--method": method, "--start": start, "--out": str(folder / "third.ostraka")})
+            code, _, err = called(capsys, monkeypatch, "learn", *words)
+            assert code == 18
+            assert "--start" in err
+        assert not (folder / "third.ostraka").exists()
+
+    def test_learn_tells_of_a_shift(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+        old = pd.read_csv(folder / "public.csv")
+        old = old[old.age + old.pressure / 3 > 100]
+        old.to_csv(folder / "old.csv", index=False)
+        words = learning(folder, **{"--method": "cells", "--auxiliary": str(folder / "old.csv"), "--out": str(folder / "s.ostraka")})
+        code, out, err = called(capsys, monkeypatch, "learn", *words, "--shift")
+        assert code == 0, err
+        assert "standard deviations off" in out
+        assert "Warning" not in err
+
     def test_learn_from_a_folder_with_a_file_per_party(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
         options = learning(
             folder, **{"--party-column": "", "--out": str(folder / "f.ostraka"), "--local": "mixed", "--classes": "ill,well"}

@@ -38,7 +38,7 @@ def test_compare_digits(tmp_path: Path) -> None:
     done = run("compare", "digits", *words)
     assert done.returncode == 0, done.stderr
     assert "1/ε=0.1" in done.stdout
-    assert {row["method"] for row in json.loads((tmp_path / "results.json").read_text())} == {"batch", "cells", "avg"}
+    assert {row["method"] for row in json.loads((tmp_path / "results.json").read_text())} == {"cells", "avg"}
     assert "| `cells` | ε, pure |" in (tmp_path / "methods.md").read_text()
 
 

@@ -18,7 +18,7 @@ from ostraka.certificate import Certificate
 from ostraka.contributions import LARGEST_DIMENSION, ContributionSum
 from ostraka.errors import InputError
 from ostraka.losses import Array
-from ostraka.methods import moments
+from ostraka.methods import moments, party_vectors
 from ostraka.methods.statistic import StatisticPlan, StatisticTerms
 from ostraka.sensitivity.geometry import class_basis
 from tests.laws.test_statistics import World, grouped
@@ -108,20 +108,6 @@ def test_searched_parties_stay_within_the_certificate(seed: int, n_classes: int,
 PLANS = {n_classes: moments.plan(auxiliary(n_classes), 50, TERMS) for n_classes in (2, 3, 5)}
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_moments_against_their_definition(n_classes: int) -> None:
-    rng = np.random.default_rng(1)
-    sizes = [3, 0, 1, 10, 0, 0, 2]
-    white, labels = rng.standard_normal((sum(sizes), 3)), rng.integers(0, n_classes, sum(sizes))
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    contrasts = class_basis(n_classes)
-    found = moments._label_moments(white, labels, starts, contrasts)
-    for party, (start, stop) in enumerate(itertools.pairwise(starts)):
-        outer = [np.outer(white[i], contrasts[labels[i]]).ravel() for i in range(start, stop)]
-        expected = np.mean(outer, axis=0) if outer else np.zeros(3 * (n_classes - 1))
-        assert np.abs(found[party] - expected).max() <= 1e-14
-
-
 def test_without_clipping_the_mean_of_equal_parties_is_that_of_all_data() -> None:
     planned = PLANS[3]
     rng = np.random.default_rng(2)
@@ -141,7 +127,7 @@ def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole.shape == (9, planned.ball.dimension)
     assert not whole[[1, 3, 4, 8]].any(), "a party without data sends zeros"
     for numbers in (1, 7, 100, 500):
-        monkeypatch.setattr(moments, "NUMBERS_AT_ONCE", numbers)
+        monkeypatch.setattr(party_vectors, "NUMBERS_AT_ONCE", numbers)
         assert (sent(world, planned) == whole).all()
 
 

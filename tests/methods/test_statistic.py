@@ -37,6 +37,7 @@ def test_the_declared_noise_is_that_of_the_mean(method: str) -> None:
     ours = {
         "moments": lambda: recipe.noise * recipe.clip_factor,
         "cells": lambda: recipe.noise * 2.0**0.5,
+        "refine": lambda: deviation,
         "consensus": lambda: recipe.noise * len(recipe.features),
     }[method]()
     assert abs(ours / deviation - 1.0) <= 1e-9
@@ -51,6 +52,9 @@ class Echo:
     def weights(self, mean: Array) -> Array:
         self.mean = mean
         return np.zeros((5, 3))
+
+    def surprise(self, mean: Array) -> float | None:
+        return None
 
 
 def test_a_sum_becomes_a_mean_exactly_and_a_huge_one_the_largest() -> None:

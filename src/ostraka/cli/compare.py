@@ -27,6 +27,10 @@ def compare(
     delta: Annotated[float, typer.Option(help="δ for those who need one; ours are also run without.")] = 1e-6,
     trials: Annotated[int, typer.Option(help="Random splits of the data.")] = 3,
     draws: Annotated[int, typer.Option(help="Draws of noise per split.")] = 10,
+    rare: Annotated[
+        float, typer.Option(help="Below 1, public samples are unlike private ones: so much is left of every second class.")
+    ] = 1.0,
+    shift: Annotated[bool, typer.Option("--shift", help="Tell our methods that they may be unlike.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     data_dir: Annotated[Path | None, typer.Option(help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data.")] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for results and figure; by default comparison/TASK.")] = None,
@@ -52,6 +56,8 @@ def compare(
         delta=delta,
         trials=trials,
         draws=draws,
+        rare=rare,
+        shift=shift,
         seed=seed,
     )
     n_parties = TASKS[task.value].panels[0] if parties is None else parties

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +28,7 @@ class Method(StrEnum):
     moments = "moments"
     cells = "cells"
     auto = "auto"
+    refine = "refine"
 
 
 class NoiseName(StrEnum):
@@ -64,6 +66,7 @@ def learn(
         Method,
         typer.Option(
             help="auto, with --auxiliary, is best: it takes moments (of labels) or cells (histograms of them). consensus: votes. "
+            "refine: a second round after one of these, with --start. "
             "The paper's: soft (shares of votes), vote (majorities), avg (mean of the parties' own linear classifiers)."
         ),
     ] = Method.soft,
@@ -72,6 +75,11 @@ def learn(
         int, typer.Option(help="How many samples a party typically has, from public knowledge; for auto, moments and cells.")
     ] = 10,
     noise: Annotated[NoiseName, typer.Option(help="The law of the noise, for our own methods.")] = NoiseName.auto,
+    shift: Annotated[
+        bool,
+        typer.Option("--shift", help="Private samples may be distributed otherwise than --auxiliary; for auto, moments and cells."),
+    ] = False,
+    start: Annotated[Path | None, typer.Option(help="For refine: the earlier release to start from. It keeps its own price.")] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="A ledger (ostraka ledger init): every party is charged before noise is drawn, or nothing happens.")
     ] = None,
@@ -111,13 +119,15 @@ def learn(
     from rich.console import Console
 
     from ostraka.datasets import tables
-    from ostraka.errors import ParameterError
+    from ostraka.errors import ParameterError, ShiftWarning
     from ostraka.estimators import PrivateClassifier
     from ostraka.files import check_new, check_writable
 
     check_new(out, force)
     check_writable(out)
-    _check_distinct(out, data, auxiliary, ledger)
+    _check_distinct(out, data, auxiliary, ledger, start)
+    if (start is not None) != (method is Method.refine):
+        raise ParameterError("--start", got=start and str(start), allowed="an earlier release for --method refine, nothing for others")
     _check_parties(data, party_column, rows_are_parties)
     _check_public(data, auxiliary)
     table = tables.read(
@@ -135,6 +145,8 @@ def learn(
         delta=delta,
         samples_each=samples_each,
         noise=noise.value,
+        shift=shift,
+        start=start,
         ledger=ledger,
         calibration=calibration.value,
         local=_local(method, local),
@@ -145,7 +157,9 @@ def learn(
         n_jobs=jobs,
         progress=console.is_terminal,
     )
-    estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShiftWarning)  # `_report` says it
+        estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
     estimator.release_.save(out)
     _report(out, estimator)
 
@@ -155,7 +169,7 @@ def _check_distinct(out: Path, *others: Path | None) -> None:
     from ostraka.errors import ParameterError
 
     if any(other is not None and other.exists() and out.exists() and out.samefile(other) for other in others):
-        raise ParameterError("--out", got=str(out), allowed="a file that is not the data, the auxiliary set or the ledger")
+        raise ParameterError("--out", got=str(out), allowed="a file that is not the data, the auxiliary set, the ledger or the start")
 
 
 def _check_public(data: Path, auxiliary: Path | None) -> None:
@@ -170,7 +184,7 @@ def _local(method: Method, name: str) -> object:
     from ostraka.errors import ParameterError
     from ostraka.local.named import named
 
-    if method in (Method.avg, Method.moments, Method.cells, Method.auto) and name != "linear":
+    if method in (Method.avg, Method.moments, Method.cells, Method.auto, Method.refine) and name != "linear":
         raise ParameterError("--local", got=name, allowed=f'"linear" for the method {method.value}, which lets no classifier vote')
     return named(name)
 
@@ -186,6 +200,7 @@ def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool)
 def _report(out: Path, estimator: PrivateClassifier) -> None:
     from rich.console import Console
 
+    from ostraka.methods.shift import remark
     from ostraka.planner import noise_to_signal
 
     console = Console(highlight=False, soft_wrap=True)
@@ -193,6 +208,9 @@ def _report(out: Path, estimator: PrivateClassifier) -> None:
     console.print(f"Wrote [bold]{out}[/].")
     console.print(str(certificate), markup=False)
     ratio = 0.0 if certificate.lambda_ is None else noise_to_signal(certificate, len(estimator.classes_))
+    told = remark(estimator.release_.shift, estimator.shift)
+    if told is not None:
+        console.print(f"[yellow]Mind:[/] {told.replace('shift=True', '--shift')}")
     if ratio > 0.5:
         console.print(
             f"[yellow]Mind:[/] the noise is expected to be {ratio:.2g} times as long as the longest model can be, so predictions will be "

@@ -14,10 +14,11 @@ from typing import Any, final
 
 import numpy as np
 
+from ostraka.certificate import FROM_A_SEED
 from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError, count, number
 from ostraka.experiments.engine import Backend, run_trials
-from ostraka.experiments.noise_trials import accuracy
+from ostraka.experiments.noise_trials import accuracies
 from ostraka.experiments.peers import PEERS
 from ostraka.experiments.peers.data import PeerData
 from ostraka.experiments.results import Row, rows_of, write_rows
@@ -26,14 +27,16 @@ from ostraka.experiments.tasks import TASKS, Split, half_whitened_features, spli
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 from ostraka.local.parties import tally_linear_parties
-from ostraka.methods import auto, consensus
+from ostraka.methods import auto, consensus, refine
 from ostraka.methods.laws import Law
 from ostraka.methods.output_perturbation import Exact
 from ostraka.methods.statistic import StatisticPlan, StatisticTerms
+from ostraka.model import LinearModel
+from ostraka.release import Rehearsed
 
 __all__ = ["OURS", "PAPERS", "CompareSettings", "Described", "compare", "compare_trial", "described"]
 
-OURS = ("auto", "moments", "cells", "consensus")
+OURS = ("auto", "moments", "cells", "consensus", "refine")
 PAPERS = ("batch", "soft", "avg")
 INVERSE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
@@ -52,10 +55,15 @@ class CompareSettings:
     trials: int = 3
     draws: int = 10
     """Draws of noise per trial."""
+    rare: float = 1.0
+    """Below 1, the auxiliary set keeps only this share of every second class: it is not like the private data (docs/shift.md)."""
+    shift: bool = False
+    """Whether ours are told that it may not be."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        known = (*OURS, *PAPERS, *PEERS)
+        number("rare", self.rare, 0.0, 1.0)
+        known = (*OURS, *(PAPERS if self.rare == 1.0 else ()), *PEERS)
         unknown = [name for name in self.methods if name not in known]
         if unknown:
             raise ParameterError("methods", got=", ".join(unknown), allowed="some of " + ", ".join(known))
@@ -133,7 +141,7 @@ def _papers(data: Dataset, settings: CompareSettings, n_parties: int, trial: int
 def _others(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Iterator[Measured]:
     task, n_classes = TASKS[settings.task], len(data.classes)
     ours = replace(task, prepare=partial(half_whitened_features, n_classes=n_classes))
-    drawn = split(data, ours, n_parties, stream(settings.seed, settings.task, n_parties, trial, "split"))
+    drawn = split(data, ours, n_parties, stream(settings.seed, settings.task, n_parties, trial, "split"), rare=settings.rare)
     given = PeerData(drawn.auxiliary.features, drawn.parties, drawn.test, n_classes, task.samples_each)
     own = partial(stream, settings.seed, settings.task, n_parties, trial)
     yield from _ours(drawn, settings, task.samples_each, own)
@@ -156,14 +164,17 @@ def _ours(drawn: Split, settings: CompareSettings, samples_each: int, own: Calla
             if name == "cells" and delta:
                 continue  # its noise has no use for one
             for inverse in settings.inverse_epsilons:
-                terms = StatisticTerms(epsilon=1.0 / inverse, delta=delta, samples_each=samples_each)
-                if name == "consensus":
+                terms = StatisticTerms(epsilon=1.0 / inverse, delta=delta, samples_each=samples_each, shift=settings.shift)
+                generator = own(name, str(delta), str(inverse))
+                if name == "refine":
+                    models = _refined(drawn, terms, generator, settings.draws)
+                elif name == "consensus":
                     tally = tally or tally_linear_parties(drawn.parties, drawn.auxiliary, 1e-4, "logistic", n_jobs=1)
                     planned = consensus.plan(drawn.auxiliary, tally.n_parties, terms)
-                    total = consensus.statistic(tally, planned)
+                    models = _shaken(planned, consensus.statistic(tally, planned), generator, settings.draws)
                 else:
-                    planned, total = _summed(name, drawn, terms)
-                found = _shaken(planned, total, drawn, own(name, str(delta), str(inverse)), settings.draws)
+                    models = _shaken(*_summed(name, drawn, terms), generator, settings.draws)
+                found = tuple(accuracies(np.stack([model.weights for model in models]), drawn.test))
                 yield Measured(method=name, calibration="delta" if delta else "pure", inverse_epsilon=inverse, accuracies=found)
 
 
@@ -176,10 +187,21 @@ def _summed(name: str, drawn: Split, terms: StatisticTerms) -> tuple[StatisticPl
     return planned, planned.added(auto.METHODS[chosen].contributions(drawn.parties, planned)).total
 
 
-def _shaken(planned: StatisticPlan, total: Exact, drawn: Split, generator: np.random.Generator, n_draws: int) -> tuple[float, ...]:
+def _shaken(planned: StatisticPlan, total: Exact, generator: np.random.Generator, n_draws: int) -> list[LinearModel]:
     law: Law = planned.law
-    models = (planned.model([q + int(z) for q, z in zip(total, row)]) for row in law.rehearse(generator, n_draws))
-    return tuple(accuracy(model.weights, drawn.test) for model in models)
+    return [planned.model([q + int(z) for q, z in zip(total, row)]) for row in law.rehearse(generator, n_draws)]
+
+
+def _refined(drawn: Split, terms: StatisticTerms, generator: np.random.Generator, n_draws: int) -> list[LinearModel]:
+    """Two rounds, with half of ε and δ each."""
+    half = replace(terms, epsilon=terms.epsilon / 2.0, delta=terms.delta / 2.0)
+    first, total = _summed("auto", drawn, half)
+    certificate = replace(first.certificate, randomness=FROM_A_SEED)
+    models = []
+    for start in _shaken(first, total, generator, n_draws):
+        second = refine.plan(Rehearsed(model=start, certificate=certificate), drawn.auxiliary, len(drawn.parties), half)
+        models += _shaken(second, second.added(refine.contributions(drawn.parties, second)).total, generator, 1)
+    return models
 
 
 @final
@@ -201,6 +223,9 @@ def described(settings: CompareSettings) -> list[Described]:
         "cells": Described("cells", "ε, pure", "coordinator, one upload", "none: from public numbers"),
         "consensus": Described("consensus", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"),
         "batch": Described("batch", "none: not private", "whoever holds all data", "λ = 1e-4, as in the paper"),
+        "refine": Described(
+            "refine", "ε, pure; or (ε, δ)", "coordinator, two uploads", "none: half of ε for auto, half for the second round"
+        ),
         "soft": Described("soft", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"),
         "avg": Described("avg", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"),
     }

@@ -14,7 +14,7 @@ from ostraka.experiments.tasks import Test
 from ostraka.losses import Array
 from ostraka.methods.output_perturbation import Exact, Plan
 
-__all__ = ["accuracy", "noisy_accuracies", "weights_of", "unit_noise", "exponential_noise"]
+__all__ = ["accuracies", "accuracy", "noisy_accuracies", "weights_of", "unit_noise", "exponential_noise"]
 
 SCORES_AT_ONCE = 2**22
 
@@ -39,8 +39,16 @@ def exponential_noise(plan: Plan, generator: np.random.Generator, n_draws: int) 
 
 def accuracy(weights: Array, test: Test) -> float:
     """The share of test samples that a model gets right."""
-    nothing = np.zeros((1, *weights.shape))
-    return float(noisy_accuracies(weights, nothing, (0.0,), test)[0, 0])
+    return accuracies(weights[np.newaxis], test)[0]
+
+
+def accuracies(models: Array, test: Test) -> list[float]:
+    """The same for many models, of shape (n, d) or (n, d, K), in one pass over the test samples."""
+    if models.ndim == 3 and models.shape[2] == 2:
+        models = models[:, :, 1] - models[:, :, 0]
+    nothing = np.zeros(models.shape[1:])
+    found: list[float] = noisy_accuracies(nothing, models, (1.0,), test)[0].tolist()
+    return found
 
 
 def noisy_accuracies(weights: Array, noise: Array, inverse_epsilons: Sequence[float], test: Test) -> Array:

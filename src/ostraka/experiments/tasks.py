@@ -70,13 +70,25 @@ class Split:
 
 
 def split(
-    data: Dataset, task: PaperTask, n_parties: int, generator: np.random.Generator, *, natural: bool = False, centre: bool = False
+    data: Dataset,
+    task: PaperTask,
+    n_parties: int,
+    generator: np.random.Generator,
+    *,
+    natural: bool = False,
+    centre: bool = False,
+    rare: float = 1.0,
 ) -> Split:
-    """Draw an auxiliary set and parties from the training rows, at random or (`natural`) by where the rows came from."""
+    """Draw an auxiliary set and parties from the training rows, at random or (`natural`) by where the rows came from.
+
+    With `rare` below 1 the auxiliary set is not like the private data: of every second class it keeps this share only.
+    """
     train = data.train
     n = train.labels.shape[0]
     order = generator.permutation(n)
     public, rest = order[: task.n_auxiliary], order[task.n_auxiliary :]
+    if rare < 1.0:
+        public = public[(train.labels[public] % 2 == 0) | (generator.random(len(public)) < rare)]
     private, names = _natural(train, rest) if natural else _equal(rest, n_parties, task)
     features = task.prepare(train.samples[public], centre)
     auxiliary = AuxiliarySet(features(train.samples[public]), data.classes)

@@ -6,9 +6,11 @@
     L       ball.length what 1 is worth in units; entries are rounded down, towards 0
     m_g     masses      the share of auxiliary samples in cell g, F (`sums`) the sum of its features over N
     s       noise       scale of the noise on one entry of the released mean
+    q       shares      a weight for each auxiliary row: 1/N, unless the cells' private masses are not the public ones (`shift`)
 
 Guarantee (statistic.proof.md): a party's vector has an L1 norm of at most L units, so replacing it moves the sum by at most 2L, whatever G
-and K; discrete Laplace noise of scale 2L/ε on each entry makes it ε-private with δ = 0. With two classes one signed column says all.
+and K; discrete Laplace noise of scale 2L/ε on each entry makes it ε-private with δ = 0. With two classes one signed column says all,
+except how much of the private data a cell holds, which takes two (`shift`).
 
 The simplest mechanism of all, and the best one at small ε. Weights: the best linear prediction of the cells' label masses from their
 feature sums, when weights are as likely in all directions and noise, sampling and what a line cannot fit each have their variance.
@@ -28,8 +30,9 @@ from ostraka.contributions import LARGEST_DIMENSION, Ball, own_products
 from ostraka.errors import WrongTypeError, count
 from ostraka.local.parties import Parties
 from ostraka.losses import Array
-from ostraka.methods.denoise import self_trained
+from ostraka.methods.denoise import self_trained, uniform
 from ostraka.methods.laws import l1_law
+from ostraka.methods.shift import ALARM, shrunken, surprise
 from ostraka.methods.statistic import StatisticPlan, StatisticTerms, check_public, make_certificate
 from ostraka.model import Task
 from ostraka.noise import Entropy, Rehearsal
@@ -46,6 +49,8 @@ PRIOR = 3.0
 """Variance of a weight before anything is known, times K."""
 MISFIT = 0.1
 """Variance of a cell's label mass that no line explains, over its squared mass."""
+LEAST_SHARE = 0.1
+"""A cell keeps at least this much of its public mass."""
 ROWS_AT_ONCE = 2**18
 CLUSTERED_ROWS = 20_000
 """Cells are found on so many auxiliary samples at most; all samples are then assigned."""
@@ -61,6 +66,10 @@ class CellsRecipe:
     features: Array
     centres: Array
     n_classes: int
+    n_columns: int
+    """1 for a difference of two classes, otherwise K."""
+    reweighted: bool
+    """Whether auxiliary rows are weighted where private masses differ from public ones."""
     n_samples: float
     """How many private samples there are in all, about."""
     noise: float
@@ -76,22 +85,52 @@ class CellsRecipe:
 
     def weights(self, mean: Array) -> Array:
         """Clip to what a cell can hold, fit, let the model label X once more."""
-        n, K = len(self.features), self.n_classes
-        cells = self.cell_of(self.features)
-        masses = np.bincount(cells, minlength=len(self.centres)) / n
+        K, cells = self.n_classes, self.cell_of(self.features)
+        shares = self._shares(mean, cells)
+        weighted = uniform(self.features) if shares is None else shares
+        masses = np.bincount(cells, weights=weighted, minlength=len(self.centres)).astype(np.float64)
         sums = np.zeros_like(self.centres)
-        np.add.at(sums, cells, self.features / n)
+        np.add.at(sums, cells, self.features * weighted[:, np.newaxis])
         held, noise_variance = self._label_masses(mean, masses)
         centred = held - held.mean(axis=1, keepdims=True)
         variances = noise_variance + masses / (K * self.n_samples) + MISFIT * masses**2 / K
         prior = PRIOR / K
         fitted = prior * sums.T @ np.linalg.solve(prior * sums @ sums.T + np.diag(variances), centred)
-        return self_trained(self.features, fitted)
+        return self_trained(self.features, fitted, shares)
+
+    def surprise(self, mean: Array) -> float | None:
+        """Of the cells' private masses; with one signed column, of labels that outweigh the cell they are in."""
+        masses = np.bincount(self.cell_of(self.features), minlength=len(self.centres)) / len(self.features)
+        if self.n_columns > 1:
+            return surprise(*self._gaps(mean, masses))
+        excess = np.maximum(np.abs(mean) - masses, 0.0)
+        # A cell whose labels all agree has noise on the far side half of the time: a sum of squares half as large, at most.
+        return surprise(excess * 2.0**0.5, 2.0 * self.noise**2 + masses * self._sampling)
+
+    def _shares(self, mean: Array, cells: NDArray[np.intp]) -> Array | None:
+        masses = np.bincount(cells, minlength=len(self.centres)) / len(self.features)
+        if not self.reweighted or not surprise(*self._gaps(mean, masses)) > ALARM:
+            return None
+        private = np.clip(masses + shrunken(*self._gaps(mean, masses)), LEAST_SHARE * masses, 1.0)
+        factors = private / (private.sum() * np.maximum(masses, 1.0 / len(self.features)))
+        shares: Array = factors[cells] / len(self.features)
+        return shares
+
+    def _gaps(self, mean: Array, masses: Array) -> tuple[Array, Array]:
+        """Private less public mass of each cell, and the variance of that."""
+        private = mean.reshape(-1, self.n_columns).sum(axis=1)
+        least = 1.0 / len(self.features)
+        return private - masses, 2.0 * self.n_columns * self.noise**2 + np.maximum(masses, least) * self._sampling
+
+    @property
+    def _sampling(self) -> float:
+        """The variance of a cell's mass over the mass, for as many private and as many auxiliary samples."""
+        return 1.0 / self.n_samples + 1.0 / len(self.features)
 
     def _label_masses(self, mean: Array, masses: Array) -> tuple[Array, float]:
         """Each cell's mass by class, made possible, and the variance of the noise in it."""
         K = self.n_classes
-        if K == 2:
+        if self.n_columns == 1:
             difference = np.clip(mean, -masses, masses)
             return np.stack([masses - difference, masses + difference], axis=1) / 2.0, self.noise**2 / 2.0
         held = np.clip(mean.reshape(-1, K), 0.0, masses[:, np.newaxis])
@@ -102,22 +141,24 @@ def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, n_cells
     """What a release by this many parties will promise, and how: known before anyone contributes."""
     features, n_parties = check_public(auxiliary, terms), terms.checked_parties(n_parties)
     K = auxiliary.n_classes
+    n_columns = 1 if K == 2 and not terms.shift else K
     G = _default_cells(len(features), n_parties, terms.epsilon) if n_cells is None else count("n_cells", n_cells, 1)
-    G = min(G, LARGEST_DIMENSION // (1 if K == 2 else K))
-    centres = _centres(features, G)
-    ball = Ball(norm="l1", length=UNITS, dimension=len(centres) * (1 if K == 2 else K))
+    centres = _centres(features, min(G, LARGEST_DIMENSION // n_columns))
+    ball = Ball(norm="l1", length=UNITS, dimension=len(centres) * n_columns)
     law = l1_law(terms.epsilon, ball.diameter, ball.dimension)
     recipe = CellsRecipe(
         features=features,
         centres=centres,
         n_classes=K,
+        n_columns=n_columns,
+        reweighted=terms.shift,
         n_samples=float(n_parties) * terms.samples_each,
         noise=law.scale / (UNITS * n_parties),
     )
     certificate = make_certificate(
         "cells", auxiliary, n_parties, terms, law,
         sensitivity=float(ball.diameter), grid=1.0 / UNITS, radius=1.0,
-        coordinates=f"{len(centres)} cells, {'a difference of' if K == 2 else K} classes",
+        coordinates=f"{len(centres)} cells, {'a difference of' if n_columns == 1 else K} classes",
     )  # fmt: skip
     return StatisticPlan(certificate=certificate, task=Task.of(auxiliary), ball=ball, law=law, recipe=recipe)
 
@@ -127,7 +168,7 @@ def contributions(parties: Parties, planned: StatisticPlan) -> Iterator[Units]:
     recipe = planned.recipe
     if not isinstance(recipe, CellsRecipe):
         raise WrongTypeError("The plan", recipe, "a plan of cells")
-    K, columns = recipe.n_classes, planned.certificate.dimension
+    K, columns = recipe.n_columns, planned.certificate.dimension
     step = max(1, ROWS_AT_ONCE * 8 // columns)
     for first in range(0, len(parties), step):
         part = parties.part(first, min(first + step, len(parties)))
@@ -135,7 +176,7 @@ def contributions(parties: Parties, planned: StatisticPlan) -> Iterator[Units]:
         sizes = np.diff(part.starts)
         owners = np.repeat(np.arange(len(part)), sizes)
         counts = np.zeros((len(part), columns), dtype=np.int64)
-        if K == 2:
+        if K == 1:
             np.add.at(counts, (owners, cells), 2 * part.labels - 1)
         else:
             np.add.at(counts, (owners, cells * K + part.labels), 1)

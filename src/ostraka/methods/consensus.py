@@ -61,6 +61,10 @@ class ConsensusRecipe:
         weights = ridge(self.features, labels, n_classes * (self.noise**2 + 1.0 / n))
         return weights if self.noise**2 < 1.0 / (8.0 * n) else self_trained(self.features, weights)
 
+    def surprise(self, mean: Array) -> float | None:  # noqa: ARG002
+        """Votes are cast on the auxiliary rows themselves: nothing of private features is in them."""
+        return None
+
 
 def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, k: int | None = None) -> StatisticPlan:
     """What a release by this many parties will promise, and how: known before anyone votes."""

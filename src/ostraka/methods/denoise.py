@@ -5,6 +5,7 @@
     Q       contrasts   K×(K−1), orthonormal columns orthogonal to 1
     Y       target      the noisy statistic, k×(K−1): about ΦᵀSQ/N for the soft labels S that it came from
     ν       noise       standard deviation of one coordinate of Y
+    q       shares      a weight for each row of X, with sum 1: 1/N unless the private rows are distributed otherwise (`shift`)
 
 A noisy Y need not belong to any labelling. `feasible_labels` finds soft labels whose statistic is nearest to it; `ridge` fits them, with a
 penalty that grows with the noise; `self_trained` lets the model label X once more and fits its own answers, which rounds off what the noise
@@ -17,7 +18,7 @@ import numpy as np
 
 from ostraka.losses import Array
 
-__all__ = ["best_k", "signal_shares", "feasible_labels", "onto_simplex", "ridge", "self_trained"]
+__all__ = ["best_k", "signal_shares", "feasible_labels", "onto_simplex", "ridge", "self_trained", "uniform"]
 
 STEPS = 12
 SIGNAL_POWER = 1.5
@@ -41,14 +42,24 @@ def best_k(values: Array, spread: Array, n_classes: int, n_samples: int) -> int:
     return int(np.argmax(kept)) + 1
 
 
-def feasible_labels(white: Array, contrasts: Array, target: Array, n_steps: int = STEPS) -> Array:
-    """Rows of S in the simplex with ‖ΦᵀSQ/N − Y‖ small: accelerated projected gradient from uniform labels, step 1 since ΦᵀΦ/N = I."""
-    n, n_classes = white.shape[0], contrasts.shape[0]
-    labels = np.full((n, n_classes), 1.0 / n_classes)
+def uniform(rows: Array) -> Array:
+    """1/N for each row."""
+    return np.full(len(rows), 1.0 / len(rows))
+
+
+def feasible_labels(white: Array, contrasts: Array, target: Array, shares: Array | None = None, n_steps: int = STEPS) -> Array:
+    """Rows of S in the simplex with ‖Φᵀdiag(q)SQ − Y‖ small: accelerated projected gradient from uniform labels.
+
+    In the metric diag(q) the step is one over the largest eigenvalue of Φᵀdiag(q)Φ, which is I for q = 1/N.
+    """
+    n_classes = contrasts.shape[0]
+    step = 1.0 if shares is None else 1.0 / max(1.0, float(np.linalg.eigvalsh((white * shares[:, np.newaxis]).T @ white)[-1]))
+    weighted = white * (uniform(white) if shares is None else shares)[:, np.newaxis]
+    labels = np.full((len(white), n_classes), 1.0 / n_classes)
     ahead, momentum = labels, 1.0
     for _ in range(n_steps):
-        gradient = white @ (white.T @ (ahead @ contrasts) / n - target) @ contrasts.T
-        moved = onto_simplex(ahead - gradient)
+        gradient = white @ (weighted.T @ (ahead @ contrasts) - target) @ contrasts.T
+        moved = onto_simplex(ahead - step * gradient)
         grown = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
         ahead = moved + (momentum - 1.0) / grown * (moved - labels)
         labels, momentum = moved, grown
@@ -66,16 +77,16 @@ def onto_simplex(rows: Array) -> Array:
     return nearest
 
 
-def ridge(features: Array, labels: Array, penalty: float) -> Array:
-    """(C + penalty·I)⁻¹Xᵀ(S − 1/K)/N."""
-    n, p = features.shape
+def ridge(features: Array, labels: Array, penalty: float, shares: Array | None = None) -> Array:
+    """(Xᵀdiag(q)X + penalty·I)⁻¹Xᵀdiag(q)(S − 1/K)."""
+    weighted = features * (uniform(features) if shares is None else shares)[:, np.newaxis]
     centred = labels - 1.0 / labels.shape[1]
-    weights: Array = np.linalg.solve(features.T @ features / n + penalty * np.eye(p), features.T @ centred / n)
+    weights: Array = np.linalg.solve(weighted.T @ features + penalty * np.eye(features.shape[1]), weighted.T @ centred)
     return weights
 
 
-def self_trained(features: Array, weights: Array) -> Array:
+def self_trained(features: Array, weights: Array, shares: Array | None = None) -> Array:
     """Fit the model's own answers on X, with a penalty of K/N."""
     n_classes = weights.shape[1]
     answers = np.eye(n_classes)[(features @ weights).argmax(axis=1)]
-    return ridge(features, answers, n_classes / len(features))
+    return ridge(features, answers, n_classes / len(features), shares)

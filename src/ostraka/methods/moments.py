@@ -2,7 +2,7 @@
 
     letter  name here    meaning
     z_i     –            W_kᵀx_i, a sample in the k widest directions of the auxiliary set, whitened
-    Q       contrasts    K×(K−1), orthonormal columns orthogonal to 1
+    Q       contrasts    K×(K−1), orthonormal columns orthogonal to 1; with `shift` also 1/√K: that column is the private mean feature
     Y_j     –            (1/n_j) Σ_i z_i Q[y_i]: what party j sends, shortened to length b and rounded to the lattice
     b, B    radius, ball.length   the ball, and the same in units
     cf      clip_factor  how much shortening shrinks a typical party, simulated in public
@@ -23,16 +23,16 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
-from ostraka.classes import Indices
-from ostraka.contributions import LARGEST_DIMENSION, LARGEST_LENGTH, Ball, own_products
+from ostraka.contributions import own_products
 from ostraka.errors import WrongTypeError
 from ostraka.local.parties import Parties
 from ostraka.losses import Array
-from ostraka.methods.denoise import best_k, feasible_labels, ridge, self_trained
-from ostraka.methods.laws import l2_law, l2_variance, variance
+from ostraka.methods.denoise import feasible_labels, ridge, self_trained
+from ostraka.methods.party_vectors import Units, choose_directions, party_means, rounded_blocks
+from ostraka.methods.shift import ALARM, shrunken, surprise, tilted
+from ostraka.methods.simulated import N_SIMULATED, SimulatedParties
 from ostraka.methods.statistic import StatisticPlan, StatisticTerms, check_public, make_certificate
 from ostraka.model import Task
 from ostraka.noise import Entropy, Rehearsal
@@ -42,13 +42,8 @@ from ostraka.whitening import Whitening
 
 __all__ = ["MomentsRecipe", "plan", "contributions", "release"]
 
-N_SIMULATED = 300
-MOST_SIMULATED_SAMPLES = 200
-NUMBERS_AT_ONCE = 2**24
-LEAST_RADIUS = 2.0**-300
-"""For an auxiliary set without extent: what is worth so little still has a lattice in doubles."""
-
-Units = NDArray[np.int64]
+MISJUDGED = 0.3
+"""The mean feature of shortened parties is known up to about this share of it."""
 
 
 @final
@@ -61,44 +56,80 @@ class MomentsRecipe:
     contrasts: Array
     clip_factor: float
     noise: float
+    sampling: float
+    """The variance of one coordinate for as many private, auxiliary and simulated samples."""
+    expected: Array | None = None
+    """Where the mean feature is released: what it is for parties made of auxiliary rows, shortening included."""
 
     def weights(self, mean: Array) -> Array:
         """Undo the shortening, find labels with these moments, fit them."""
         n, n_classes = len(self.features), len(self.contrasts)
-        target = mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
-        labels = feasible_labels(self.features @ self.whitening, self.contrasts, target)
-        weights = ridge(self.features, labels, n_classes * (self.noise**2 + 1.0 / n))
+        target, white, contrasts = self._target(mean), self.features @ self.whitening, self.contrasts[:, : n_classes - 1]
+        shares = self._shares(target, white)
+        labels = feasible_labels(white, contrasts, target[:, : n_classes - 1], shares)
+        weights = ridge(self.features, labels, n_classes * (self.noise**2 + 1.0 / n), shares)
         # Where the noise is below the sampling error of X the model needs no rounding off, and would lose by it.
-        return weights if self.noise**2 < 1.0 / (8.0 * n) else self_trained(self.features, weights)
+        return weights if self.noise**2 < 1.0 / (8.0 * n) else self_trained(self.features, weights, shares)
+
+    def surprise(self, mean: Array) -> float | None:
+        """Of the private mean feature where it was released; otherwise of moments that no labels of the auxiliary set have."""
+        target, white = self._target(mean), self.features @ self.whitening
+        if self._with_mean:
+            return surprise(*self._gaps(target))
+        labels = feasible_labels(white, self.contrasts, target)
+        missing = white.T @ (labels @ self.contrasts) / len(white) - target
+        return surprise(missing.ravel(), np.full(missing.size, self.noise**2 + self.sampling))
+
+    @property
+    def _with_mean(self) -> bool:
+        return self.expected is not None
+
+    def _target(self, mean: Array) -> Array:
+        return mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
+
+    def _gaps(self, target: Array) -> tuple[Array, Array]:
+        """Private less public mean feature, and the variance of that."""
+        assert self.expected is not None
+        n_classes = len(self.contrasts)
+        gaps = math.sqrt(n_classes) * target[:, -1] - self.expected
+        # Private labels shorten their parties differently from random ones: what that may do is no sign of a shift.
+        misjudged = MISJUDGED**2 * float(np.mean(self.expected**2))
+        return gaps, np.full(len(gaps), n_classes * self.noise**2 + self.sampling + misjudged)
+
+    def _shares(self, target: Array, white: Array) -> Array | None:
+        if not self._with_mean or not surprise(*self._gaps(target)) > ALARM:
+            return None
+        gaps, variances = self._gaps(target)
+        aim = np.clip(white.mean(axis=0) + shrunken(gaps, variances), white.min(axis=0), white.max(axis=0))
+        return tilted(white, aim, float(variances[0]))
 
 
 def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms) -> StatisticPlan:
     """What a release by this many parties will promise, and how: known before anyone contributes."""
     features, n_parties = check_public(auxiliary, terms), terms.checked_parties(n_parties)
     n_classes = auxiliary.n_classes
-    whitening = Whitening.of(features)
-    lengths, factors = _simulated(features @ whitening.map(whitening.rank), n_classes, terms.samples_each)
-    dimensions = np.arange(1.0, whitening.rank + 1.0) * (n_classes - 1)
-    spread = l2_variance(terms.epsilon, terms.delta, 2.0 * lengths / n_parties, dimensions) / factors**2
-    most = max(1, LARGEST_DIMENSION // (n_classes - 1))
-    k = best_k(whitening.values[:most], spread, n_classes, len(features))
-    radius, factor, dimension = float(lengths[k - 1]), float(factors[k - 1]), k * (n_classes - 1)
-    grid = math.ldexp(1.0, math.ceil(math.log2(radius / LARGEST_LENGTH)))
-    ball = Ball(norm="l2", length=max(1, math.floor(radius / grid)), dimension=dimension)
-    law = l2_law(terms.epsilon, terms.delta, float(ball.diameter), dimension, terms.noise)
+    whitening, contrasts = Whitening.of(features), _contrasts(n_classes, terms.shift)
+    simulated = SimulatedParties.of(
+        features @ whitening.map(whitening.rank),
+        terms.samples_each,
+        lambda rows, generator: contrasts[generator.integers(0, n_classes, rows.shape)],
+    )
+    chosen = choose_directions(simulated, whitening, len(features), n_classes, n_parties, terms, signal=1.0)
     recipe = MomentsRecipe(
         features=features,
-        whitening=whitening.map(k),
-        contrasts=class_basis(n_classes),
-        clip_factor=factor,
-        noise=math.sqrt(variance(law)) * grid / (n_parties * factor),
+        whitening=whitening.map(chosen.k),
+        contrasts=contrasts,
+        clip_factor=chosen.clip_factor,
+        noise=chosen.noise,
+        sampling=1.0 / (float(n_parties) * terms.samples_each) + 1.0 / len(features) + 1.0 / (N_SIMULATED * terms.samples_each),
+        expected=math.sqrt(n_classes) * simulated.shortened_mean(chosen.k)[:, -1] if terms.shift else None,
     )
     certificate = make_certificate(
-        "moments", auxiliary, n_parties, terms, law,
-        sensitivity=float(ball.diameter), grid=grid, radius=ball.length * grid,
-        coordinates=f"{k} whitened directions, {n_classes - 1} differences of classes",
+        "moments", auxiliary, n_parties, terms, chosen.law,
+        sensitivity=float(chosen.ball.diameter), grid=chosen.grid, radius=chosen.ball.length * chosen.grid,
+        coordinates=f"{chosen.k} whitened directions, {n_classes - 1} differences of classes" + (" and their mean" if terms.shift else ""),
     )  # fmt: skip
-    return StatisticPlan(certificate=certificate, task=Task.of(auxiliary), ball=ball, law=law, recipe=recipe)
+    return StatisticPlan(certificate=certificate, task=Task.of(auxiliary), ball=chosen.ball, law=chosen.law, recipe=recipe)
 
 
 def contributions(parties: Parties, planned: StatisticPlan) -> Iterator[Units]:
@@ -106,15 +137,11 @@ def contributions(parties: Parties, planned: StatisticPlan) -> Iterator[Units]:
     recipe = planned.recipe
     if not isinstance(recipe, MomentsRecipe):
         raise WrongTypeError("The plan", recipe, "a plan of moments")
-    ball = planned.ball
-    assert ball is not None
-    sizes = np.diff(parties.starts)
-    for first, stop in _blocks(sizes, max(1, NUMBERS_AT_ONCE // ball.dimension)):
-        part = parties.part(first, stop)
-        means = _label_moments(own_products(part.features, recipe.whitening), part.labels, part.starts, recipe.contrasts)
-        with np.errstate(all="ignore"):
-            units = means / planned.certificate.grid
-        yield ball.rounded(units)
+
+    def means(part: Parties) -> Array:
+        return party_means(own_products(part.features, recipe.whitening), recipe.contrasts[part.labels], part.starts)
+
+    return rounded_blocks(parties, planned, means)
 
 
 def release(
@@ -129,39 +156,7 @@ def release(
     return planned.publish(planned.added(contributions(parties, planned)), source or Entropy(), charge)
 
 
-def _label_moments(white: Array, labels: Indices, starts: NDArray[np.intp], contrasts: Array) -> Array:
-    """(1/n_j) Σ_i z_i Q[y_i] for every party, as rows; 0 for a party without samples."""
-    sizes = np.diff(starts)
-    filled = np.flatnonzero(sizes)
-    sums = np.zeros((len(sizes), white.shape[1], contrasts.shape[1]))
-    # Class by class, and without a matrix product: see `own_products`.
-    for label, row in enumerate(contrasts if filled.size else ()):
-        of_class = np.add.reduceat(np.where(labels[:, np.newaxis] == label, white, 0.0), starts[:-1][filled], axis=0)
-        sums[filled] += of_class[:, :, np.newaxis] * row
-    means: Array = sums.reshape(len(sizes), -1) / np.maximum(sizes, 1)[:, np.newaxis]
-    return means
-
-
-def _blocks(sizes: NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]]:
-    """Consecutive parties with about so many rows together."""
-    first, held = 0, 0
-    for party, size in enumerate(sizes.tolist()):
-        if held and held + size > rows:
-            yield first, party
-            first, held = party, 0
-        held += max(size, 1)
-    if len(sizes):
-        yield first, len(sizes)
-
-
-def _simulated(white: Array, n_classes: int, samples_each: int) -> tuple[Array, Array]:
-    """For every k: the median length of a simulated party's vector, and what clipping there leaves of the mean."""
-    generator = np.random.default_rng(0)
-    n = min(samples_each, MOST_SIMULATED_SAMPLES)
-    rows = generator.integers(0, len(white), (N_SIMULATED, n))
-    labels = generator.integers(0, n_classes, (N_SIMULATED, n))
-    contrasts = class_basis(n_classes)
-    sums = np.stack([white[own].T @ contrasts[classes] for own, classes in zip(rows, labels)]) / n
-    lengths = np.sqrt(np.cumsum((sums**2).sum(axis=2), axis=1))
-    medians = np.maximum(np.median(lengths, axis=0), LEAST_RADIUS)
-    return medians, np.minimum(1.0, medians / np.maximum(lengths, LEAST_RADIUS)).mean(axis=0)
+def _contrasts(n_classes: int, with_mean: bool) -> Array:
+    """Q, and for the mean feature a column that makes it a rotation of all classes."""
+    differences = class_basis(n_classes)
+    return np.column_stack([differences, np.full(n_classes, n_classes**-0.5)]) if with_mean else differences

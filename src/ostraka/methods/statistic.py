@@ -1,4 +1,4 @@
-"""What `consensus`, `moments` and `cells` share: a sum of bounded whole numbers, noise on it, and a model made of the rest for free.
+"""What `consensus`, `moments`, `cells` and `refine` share: a sum of bounded whole numbers, noise on it, and a model made of the rest for free.
 
     letter  name here   meaning
     M       n_parties   public, and only a divisor: the promise is about the sum, so a wrong M cannot break it
@@ -46,6 +46,8 @@ class StatisticTerms:
         epsilon: the privacy loss, for a whole party.
         delta: 0 for pure ε; otherwise a probability far below one over the number of parties.
         samples_each: how many samples a party typically has, from public knowledge. Only accuracy depends on it.
+        shift: whether private samples may be distributed otherwise than the auxiliary ones; then what tells is released too (a little more
+            noise), and the auxiliary rows are weighted where they differ.
         noise: "auto" takes the law with the least noise, "l2" the paper's, "gaussian" one that composes in ρ (needs δ > 0).
         least_parties: refuse to release for fewer parties than this.
         assumed_public: what was read from private data because it is taken to be public; stated in the certificate.
@@ -55,6 +57,7 @@ class StatisticTerms:
     epsilon: float
     delta: float = 0.0
     samples_each: int = 10
+    shift: bool = False
     noise: NoiseName = "auto"
     least_parties: int = 2
     assumed_public: tuple[str, ...] = ()
@@ -63,6 +66,7 @@ class StatisticTerms:
         object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, *EPSILONS))
         object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 0.1, "0, or a probability up to 0.1"))
         object.__setattr__(self, "samples_each", count("samples_each", self.samples_each, 1, N_PARTIES_BOUND))
+        object.__setattr__(self, "shift", bool(self.shift))
         object.__setattr__(self, "least_parties", count("least_parties", self.least_parties, 2))
         if self.noise not in get_args(NoiseName):
             raise ParameterError("noise", got=self.noise, allowed=", ".join(get_args(NoiseName)))
@@ -80,6 +84,10 @@ class Recipe(Protocol):
 
     def weights(self, mean: Array) -> Array:
         """(p, K) weights of a linear model."""
+        ...
+
+    def surprise(self, mean: Array) -> float | None:
+        """By how many standard deviations private samples differ from auxiliary ones (`shift`); None where that cannot be told."""
         ...
 
 
@@ -117,27 +125,37 @@ class StatisticPlan:
     def publish_total(self, total: Exact, source: Entropy | Rehearsal, charge: ChargeFirst = None) -> Release | Rehearsed:
         """The same from the sum itself, where the plan's own code has added it up."""
         if isinstance(source, Rehearsal):
-            model = self.model(self.law.publish(total, source))
-            return Rehearsed(model=model, certificate=replace(self.certificate, randomness=FROM_A_SEED))
+            noisy = self.law.publish(total, source)
+            certificate = replace(self.certificate, randomness=FROM_A_SEED)
+            return Rehearsed(model=self.model(noisy), certificate=certificate, shift=self.shift(noisy))
         if type(source) is not Entropy:
             raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
         if len(total) != self.law.dimension:
             raise ShapeError("The sum", got=(len(total),), allowed=f"({self.law.dimension},), as planned")
         # Once without anything private: what fails for want of memory, or by a mistake of ours, fails before anybody is charged.
-        Release(model=self.model([0] * self.law.dimension), certificate=self.certificate)
+        zeros = [0] * self.law.dimension
+        Release(model=self.model(zeros), certificate=self.certificate, shift=self.shift(zeros))
         if charge is not None:
             charge(self.certificate)
-        return Release(model=self.model(self.law.publish(total, source)), certificate=self.certificate)
+        noisy = self.law.publish(total, source)
+        return Release(model=self.model(noisy), certificate=self.certificate, shift=self.shift(noisy))
 
     def model(self, noisy: Exact) -> LinearModel:
         """The model of a released sum, whatever the noise has made of it: a failure here would lose what was paid for."""
-        unit = Fraction(self.certificate.grid) / self.certificate.parties
-        mean = np.array([float(min(max(value * unit, -LARGEST_MEAN), LARGEST_MEAN)) for value in noisy])
         with np.errstate(all="ignore"):
-            weights = self.recipe.weights(mean)
+            weights = self.recipe.weights(self._mean(noisy))
         if len(self.task.classes) == 2:
             weights = weights[:, 1] - weights[:, 0]
         return LinearModel(task=self.task, weights=np.ascontiguousarray(weights))
+
+    def shift(self, noisy: Exact) -> float | None:
+        """How surprising a released sum is, if private samples are distributed like the auxiliary ones."""
+        with np.errstate(all="ignore"):
+            return self.recipe.surprise(self._mean(noisy))
+
+    def _mean(self, noisy: Exact) -> Array:
+        unit = Fraction(self.certificate.grid) / self.certificate.parties
+        return np.array([float(min(max(value * unit, -LARGEST_MEAN), LARGEST_MEAN)) for value in noisy])
 
 
 def check_public(auxiliary: AuxiliarySet, terms: StatisticTerms) -> Array:

@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import TypeAlias, final
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from ostraka.errors import ParameterError
 from ostraka.experiments.tasks import Test
@@ -30,7 +31,7 @@ from ostraka.losses import Array
 from ostraka.noise import RoundedGaussian
 from ostraka.whitening import Whitening
 
-__all__ = ["Accuracies", "DIRECTIONS", "Peer", "PeerData", "best", "gaussian_scale", "narrowed"]
+__all__ = ["Accuracies", "DIRECTIONS", "Peer", "PeerData", "best", "finished", "gaussian_scale", "narrowed"]
 
 DIRECTIONS = (10, 50, None)
 """In how many of the widest directions of the auxiliary set to learn (None: in all features): part of the grids of tuned peers."""
@@ -94,6 +95,25 @@ def narrowed(data: PeerData, directions: int | None) -> PeerData:
     parties = replace(data.parties, features=np.asarray(data.parties.features @ basis))
     test = replace(data.test, features=np.asarray(data.test.features @ basis))
     return replace(data, auxiliary=data.auxiliary @ basis, parties=parties, test=test)
+
+
+def finished(data: PeerData, models: Array) -> Array:
+    """Models (n, p, K) after labelling all auxiliary rows themselves: `denoise.self_trained` for many at once."""
+    factor = _auxiliary_factor(data)
+    targets = np.empty_like(models)
+    for position, weights in enumerate(models):
+        answers = np.eye(data.n_classes)[(data.auxiliary @ weights).argmax(axis=1)]
+        targets[position] = data.auxiliary.T @ (answers - 1.0 / data.n_classes) / len(data.auxiliary)
+    solved = cho_solve(factor, targets.transpose(1, 0, 2).reshape(targets.shape[1], -1))
+    ends: Array = solved.reshape(targets.shape[1], len(models), data.n_classes).transpose(1, 0, 2)
+    return ends
+
+
+@lru_cache(maxsize=len(DIRECTIONS))
+def _auxiliary_factor(data: PeerData) -> tuple[Array, bool]:
+    n, p = data.auxiliary.shape
+    factor: tuple[Array, bool] = cho_factor(data.auxiliary.T @ data.auxiliary / n + data.n_classes / n * np.eye(p))
+    return factor
 
 
 @lru_cache(maxsize=1024)

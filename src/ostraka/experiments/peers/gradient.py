@@ -40,10 +40,9 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.experiments.noise_trials import accuracy
-from ostraka.experiments.peers.data import DIRECTIONS, PeerData, best, gaussian_scale, narrowed
+from ostraka.experiments.noise_trials import accuracies
+from ostraka.experiments.peers.data import DIRECTIONS, PeerData, best, finished, gaussian_scale, narrowed
 from ostraka.losses import Array
-from ostraka.methods.denoise import self_trained
 from ostraka.sensitivity.geometry import class_basis
 
 __all__ = ["DESCENT_GRID", "AVERAGING_GRID", "PUBLIC_GRID", "Schedule", "descent", "averaging", "descent_public"]
@@ -133,8 +132,7 @@ def measured(
         for schedule, weights in zip(batch, models):
             for public in (False, True):
                 if schedule in finishes[public]:
-                    ends = [self_trained(narrow.auxiliary, w) if public else w for w in weights]
-                    results[replace(schedule, public=public)] = [accuracy(w, narrow.test) for w in ends]
+                    results[replace(schedule, public=public)] = accuracies(finished(narrow, weights) if public else weights, narrow.test)
     return [results[schedule] for schedule in grid]
 
 

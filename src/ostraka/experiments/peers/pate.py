@@ -28,7 +28,7 @@ Source: Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson, "Scalable Priv
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -39,12 +39,11 @@ from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.classes import Indices
-from ostraka.experiments.noise_trials import accuracy
-from ostraka.experiments.peers.data import DIRECTIONS, PeerData, best, gaussian_scale, narrowed
+from ostraka.experiments.noise_trials import accuracies
+from ostraka.experiments.peers.data import DIRECTIONS, PeerData, best, finished, gaussian_scale, narrowed
 from ostraka.local.ensemble import tally_linear
 from ostraka.local.parties import trained_linear
 from ostraka.losses import Array
-from ostraka.methods.denoise import ridge, self_trained
 
 __all__ = ["ASKED", "PENALTIES", "CONFIDENT_GRID", "Confidence", "gnmax", "confident_gnmax", "answer_scale", "check_scale"]
 
@@ -171,20 +170,22 @@ def _tuned(measure: Callable[..., list[list[float]]], grid: Sequence[tuple[Any, 
 
 def _students(data: PeerData, labelled: Sequence[Labels]) -> list[list[float]]:
     """Accuracies of every kind of student, each with one number per draw."""
-    per_draw = [[accuracy(weights, data.test) for weights in _fitted(data, labels)] for labels in labelled]
-    return [list(kind) for kind in zip(*per_draw)]
+    fitted = np.concatenate([_fitted(data, labels) for labels in labelled])
+    both = np.stack([fitted, finished(data, fitted)])  # PATE's students are semi-supervised
+    found = np.array(accuracies(both.reshape(-1, *fitted.shape[1:]), data.test))
+    kinds: list[list[float]] = found.reshape(2, len(labelled), len(PENALTIES)).transpose(0, 2, 1).reshape(-1, len(labelled)).tolist()
+    return kinds
 
 
-def _fitted(data: PeerData, labels: Labels) -> Iterator[Array]:
-    """Ridge students, and the same after labelling all auxiliary rows themselves: PATE's students are semi-supervised."""
+def _fitted(data: PeerData, labels: Labels) -> Array:
+    """Ridge students, one for each penalty: (penalties, p, K)."""
     n_labels, n_classes = len(labels.rows), data.n_classes
-    for penalty in PENALTIES:
-        if n_labels == 0:
-            weights = np.zeros((data.auxiliary.shape[1], n_classes))
-        else:
-            weights = ridge(data.auxiliary[labels.rows], np.eye(n_classes)[labels.classes], penalty * n_classes / n_labels)
-        yield weights
-        yield self_trained(data.auxiliary, weights)
+    if n_labels == 0:
+        return np.zeros((len(PENALTIES), data.auxiliary.shape[1], n_classes))
+    rows = data.auxiliary[labels.rows]
+    values, basis = np.linalg.eigh(rows.T @ rows / n_labels)
+    moments = basis.T @ (rows.T @ (np.eye(n_classes)[labels.classes] - 1.0 / n_classes) / n_labels)
+    return np.stack([basis @ (moments / (values + penalty * n_classes / n_labels)[:, np.newaxis]) for penalty in PENALTIES])
 
 
 def _distinct(sizes: Sequence[int], most: int) -> list[int]:

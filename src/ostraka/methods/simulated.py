@@ -1,0 +1,75 @@
+"""Parties made of auxiliary rows: how long are the vectors they would send, and what does shortening leave of them?
+
+    letter  name here  meaning
+    Y_j     sums       (parties, r, c): the mean of z_i v_iᵀ over a party's samples, z_i whitened, v_i what its label stands for
+    b       radii      for every number k of directions: the mean length of Y_j in the first k
+    cf      kept       what shortening to b leaves of a typical party
+
+Public: nothing here sees private data, and only accuracy depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.losses import Array
+
+__all__ = ["N_SIMULATED", "SimulatedParties"]
+
+N_SIMULATED = 300
+MOST_SAMPLES = 200
+LEAST_RADIUS = 2.0**-300
+"""For an auxiliary set without extent: what is worth so little still has a lattice in doubles."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedParties:
+    """A few hundred of them."""
+
+    sums: Array
+
+    @classmethod
+    def of(
+        cls, white: Array, samples_each: int, values: Callable[[NDArray[Any], np.random.Generator], Array], seed: int = 0
+    ) -> SimulatedParties:
+        """Rows at random; `values` gives v_i for an array of rows."""
+        generator = np.random.default_rng(seed)
+        n = min(samples_each, MOST_SAMPLES)
+        rows = generator.integers(0, len(white), (N_SIMULATED, n))
+        drawn = values(rows, generator)
+        return cls(np.stack([white[own].T @ party for own, party in zip(rows, drawn)]) / n)
+
+    @property
+    def lengths(self) -> Array:
+        """(parties, r): of the first k directions."""
+        lengths: Array = np.sqrt(np.cumsum((self.sums**2).sum(axis=2), axis=1))
+        return lengths
+
+    @property
+    def radii(self) -> Array:
+        """b for every k."""
+        radii: Array = np.maximum(self.lengths.mean(axis=0), LEAST_RADIUS)
+        return radii
+
+    def factors(self) -> Array:
+        """(parties, r): how much each is shortened."""
+        factors: Array = np.minimum(1.0, self.radii / np.maximum(self.lengths, LEAST_RADIUS))
+        return factors
+
+    @property
+    def kept(self) -> Array:
+        """cf for every k."""
+        kept: Array = self.factors().mean(axis=0)
+        return kept
+
+    def shortened_mean(self, k: int) -> Array:
+        """What the mean of the shortened parties would be taken for: (k, c)."""
+        factors = self.factors()[:, k - 1]
+        mean: Array = (self.sums[:, :k] * factors[:, np.newaxis, np.newaxis]).mean(axis=0) / factors.mean()
+        return mean
