@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, final
 
@@ -33,10 +33,15 @@ from ostraka.methods.output_perturbation import Exact
 from ostraka.methods.statistic import StatisticPlan, StatisticTerms
 from ostraka.model import LinearModel
 from ostraka.release import Rehearsed
+from ostraka.tally import Tally
 
 __all__ = ["OURS", "PAPERS", "CompareSettings", "Described", "compare", "compare_trial", "described"]
 
-OURS = ("auto", "moments", "cells", "consensus", "refine")
+OURS = ("auto", "moments", "cells", "consensus", "consensus-paper", "refine")
+PURE_ONLY = ("cells", "consensus-paper")
+"""`cells` has no use for a δ; the other is there to be set beside `soft`."""
+NO_NOISE = 1e12
+"""The ε that stands for 1/ε = 0."""
 PAPERS = ("batch", "soft", "avg")
 INVERSE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
@@ -141,10 +146,21 @@ def _papers(data: Dataset, settings: CompareSettings, n_parties: int, trial: int
 def _others(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Iterator[Measured]:
     task, n_classes = TASKS[settings.task], len(data.classes)
     ours = replace(task, prepare=partial(half_whitened_features, n_classes=n_classes))
-    drawn = split(data, ours, n_parties, stream(settings.seed, settings.task, n_parties, trial, "split"), rare=settings.rare)
-    given = PeerData(drawn.auxiliary.features, drawn.parties, drawn.test, n_classes, task.samples_each)
     own = partial(stream, settings.seed, settings.task, n_parties, trial)
-    yield from _ours(drawn, settings, task.samples_each, own)
+    drawn = split(data, ours, n_parties, own("split"), rare=settings.rare)
+    given = PeerData(drawn.auxiliary.features, drawn.parties, drawn.test, n_classes, task.samples_each)
+
+    @cache
+    def votes(of_paper: bool) -> Tally:
+        """Those of classifiers on our features, or on the paper's: the same rows either way, because the stream is the same."""
+        voters = drawn
+        if of_paper:
+            voters = split(data, task, n_parties, own("split"), rare=settings.rare)
+        tally = Tally(drawn.auxiliary)
+        tally.add_counts(tally_linear_parties(voters.parties, voters.auxiliary, 1e-4, "logistic", n_jobs=1).counts, n_parties)
+        return tally
+
+    yield from _ours(drawn, settings, task.samples_each, own, votes)
     for name in settings.methods:
         if name not in PEERS:
             continue
@@ -157,21 +173,28 @@ def _others(data: Dataset, settings: CompareSettings, n_parties: int, trial: int
             yield Measured(method=name, calibration="delta", inverse_epsilon=inverse, accuracies=tuple(found))
 
 
-def _ours(drawn: Split, settings: CompareSettings, samples_each: int, own: Callable[..., np.random.Generator]) -> Iterator[Measured]:
-    tally = None
+def _ours(
+    drawn: Split,
+    settings: CompareSettings,
+    samples_each: int,
+    own: Callable[..., np.random.Generator],
+    votes: Callable[[bool], Tally],
+) -> Iterator[Measured]:
     for name in (name for name in OURS if name in settings.methods):
         for delta in (0.0, settings.delta):
-            if name == "cells" and delta:
-                continue  # its noise has no use for one
-            for inverse in settings.inverse_epsilons:
-                terms = StatisticTerms(epsilon=1.0 / inverse, delta=delta, samples_each=samples_each, shift=settings.shift)
+            if name in PURE_ONLY and delta:
+                continue
+            for inverse in (*((0.0,) if name == "consensus-paper" else ()), *settings.inverse_epsilons):
+                terms = StatisticTerms(
+                    epsilon=1.0 / inverse if inverse else NO_NOISE, delta=delta, samples_each=samples_each, shift=settings.shift
+                )
                 generator = own(name, str(delta), str(inverse))
                 if name == "refine":
                     models = _refined(drawn, terms, generator, settings.draws)
-                elif name == "consensus":
-                    tally = tally or tally_linear_parties(drawn.parties, drawn.auxiliary, 1e-4, "logistic", n_jobs=1)
-                    planned = consensus.plan(drawn.auxiliary, tally.n_parties, terms)
-                    models = _shaken(planned, consensus.statistic(tally, planned), generator, settings.draws)
+                elif name.startswith("consensus"):
+                    planned = consensus.plan(drawn.auxiliary, len(drawn.parties), terms)
+                    total = consensus.statistic(votes(name == "consensus-paper"), planned)
+                    models = _shaken(planned, total, generator, settings.draws)
                 else:
                     models = _shaken(*_summed(name, drawn, terms), generator, settings.draws)
                 found = tuple(accuracies(np.stack([model.weights for model in models]), drawn.test))
@@ -223,6 +246,9 @@ def described(settings: CompareSettings) -> list[Described]:
         "cells": Described("cells", "ε, pure", "coordinator, one upload", "none: from public numbers"),
         "consensus": Described("consensus", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"),
         "batch": Described("batch", "none: not private", "whoever holds all data", "λ = 1e-4, as in the paper"),
+        "consensus-paper": Described(
+            "consensus-paper", "ε, pure", "coordinator, one upload", "none; votes of the same local classifiers as `soft`"
+        ),
         "refine": Described(
             "refine", "ε, pure; or (ε, δ)", "coordinator, two uploads", "none: half of ε for auto, half for the second round"
         ),

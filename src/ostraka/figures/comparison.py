@@ -13,7 +13,14 @@ from ostraka.figures.style import new_figure, save
 
 __all__ = ["draw_comparison"]
 
-OURS = {"auto": "#0b6e4f", "moments": "#2a9d8f", "cells": "#7fb800", "consensus": "#2a5caa"}
+OURS = {
+    "auto": "#0b6e4f",
+    "moments": "#2a9d8f",
+    "cells": "#7fb800",
+    "consensus": "#2a5caa",
+    "consensus-paper": "#8fb3e8",
+    "refine": "#06402b",
+}
 PAPERS = {"soft": "#b3541e", "avg": "#e09f3e"}
 OTHERS = ("#7b2d8b", "#c2185b", "#6d4c41", "#546e7a", "#9e9d24", "#455a64")
 

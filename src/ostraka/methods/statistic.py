@@ -1,4 +1,4 @@
-"""What `consensus`, `moments`, `cells` and `refine` share: a sum of bounded whole numbers, noise on it, and a model made of the rest for free.
+"""What our own methods share: a sum of bounded whole numbers, noise on it, and a model made of the rest for free.
 
     letter  name here   meaning
     M       n_parties   public, and only a divisor: the promise is about the sum, so a wrong M cannot break it
