@@ -272,6 +272,10 @@ class TestStatistics:
             ({"noise": "loud"}, {}, "auto, l2, gaussian"),
             ({"method": "moments", "noise": "gaussian"}, {}, "above 0 for Gaussian"),
             ({"method": "soft", "delta": 1e-6}, {}, "0 for method 'soft'"),
+            ({"method": "avg", "noise": "l2"}, {}, "\"auto\" for method 'avg'"),
+            ({"method": "consensus", "shift": True}, {}, "False for method 'consensus'"),
+            ({"method": "cells", "start": "first.ostraka"}, {}, 'None, or method "refine"'),
+            ({"method": "cells", "delta": 1e-6, "noise": "gaussian"}, {}, "discrete Laplace; or moments"),
         ],
     )
     def test_what_is_refused(self, changes: dict[str, Any], arguments: dict[str, Any], text: str) -> None:

@@ -257,6 +257,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("local", got=self.local, allowed=f"None for method {self.method!r}, {why}")
         if self.random_state is None and getattr(self, "_cloned", False):
             raise CloneError
+        self._check_fits_method()
         assumed = ("classes",) if classes_from_data else ()
         if self.method in OF_A_STATISTIC:
             return StatisticTerms(
@@ -268,8 +269,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 least_parties=self.least_parties,
                 assumed_public=assumed,
             )
-        if self.delta != 0.0:
-            raise ParameterError("delta", got=self.delta, allowed=f"0 for method {self.method!r}; or method " + " or ".join(OF_A_STATISTIC))
         return Terms(
             epsilon=self.epsilon,
             lambda_=self.lambda_,
@@ -278,6 +277,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             least_parties=self.least_parties,
             assumed_public=assumed,
         )
+
+    def _check_fits_method(self) -> None:
+        """Refuse what a method would have to ignore: nobody should believe it was heeded."""
+        if self.method not in OF_A_STATISTIC and self.delta != 0.0:
+            raise ParameterError("delta", got=self.delta, allowed=f"0 for method {self.method!r}; or method " + " or ".join(OF_A_STATISTIC))
+        if self.method not in OF_A_STATISTIC and self.noise != "auto":
+            raise ParameterError(
+                "noise", got=self.noise, allowed=f'"auto" for method {self.method!r}; or one of ' + ", ".join(OF_A_STATISTIC)
+            )
+        if self.method not in ("auto", "moments", "cells") and self.shift:
+            raise ParameterError("shift", got=self.shift, allowed=f"False for method {self.method!r}; or auto, moments, cells")
+        if self.method != "refine" and self.start is not None:
+            raise ParameterError("start", got=f"an object of type {type(self.start).__name__}", allowed='None, or method "refine"')
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # one party's numbers must not show, not even as a warning

@@ -49,8 +49,8 @@ class Forecast:
 def forecast(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms) -> list[Forecast]:
     """`moments` and `cells`, the better one first."""
     found = []
-    for name, method in auto.METHODS.items():
-        planned = method.plan(auxiliary, n_parties, terms)
+    for name in auto.candidates(terms):
+        planned = auto.METHODS[name].plan(auxiliary, n_parties, terms)
         ratios = _noise_to_signal(planned, auxiliary)
         found.append(
             Forecast(
@@ -68,7 +68,7 @@ def forecast(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms) -> 
 
 def by_parties(auxiliary: AuxiliarySet, terms: StatisticTerms, candidates: Sequence[int]) -> dict[int, float]:
     """The better method's agreement for each number of parties."""
-    return {m: max(auto.agreement(name, auxiliary, m, terms) for name in auto.METHODS) for m in sorted(candidates)}
+    return {m: max(auto.agreement(name, auxiliary, m, terms) for name in auto.candidates(terms)) for m in sorted(candidates)}
 
 
 def _noise_to_signal(planned: StatisticPlan, auxiliary: AuxiliarySet) -> Array:

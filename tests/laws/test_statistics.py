@@ -22,7 +22,7 @@ from ostraka.contributions import ContributionSum
 from ostraka.errors import ParameterError, TooFewPartiesError, WrongTypeError
 from ostraka.local.parties import Parties
 from ostraka.losses import Array
-from ostraka.methods import cells, consensus, moments, refine
+from ostraka.methods import auto, cells, consensus, moments, refine
 from ostraka.methods.laws import l2_law, verify
 from ostraka.methods.output_perturbation import Exact
 from ostraka.methods.statistic import StatisticPlan, StatisticTerms
@@ -453,6 +453,14 @@ def test_a_plan_of_another_method_or_another_poll_is_refused(n_classes: int) -> 
         of["consensus"].total(world, of["consensus"].plan(n_parties=9))
     with pytest.raises(ParameterError, match="plan"):
         of["consensus"].total(world, of["consensus"].plan(auxiliary=of["consensus"].auxiliary(5)))
+
+
+def test_cells_have_their_own_noise_and_auto_heeds_a_wish() -> None:
+    case = Case("cells", 3, 1e-6)
+    with pytest.raises(ParameterError, match=r"noise = 'gaussian'.*discrete Laplace.*Nothing was drawn"):
+        case.plan(case.terms(noise="gaussian"))
+    for noise, name in (("gaussian", "gaussian"), ("l2", "l2")):
+        assert auto.plan(case.auxiliary(), M, case.terms(noise=noise)).certificate.noise == name
 
 
 def test_gaussian_noise_needs_a_delta() -> None:

@@ -126,8 +126,8 @@ def learn(
     check_new(out, force)
     check_writable(out)
     _check_distinct(out, data, auxiliary, ledger, start)
-    if (start is not None) != (method is Method.refine):
-        raise ParameterError("--start", got=start and str(start), allowed="an earlier release for --method refine, nothing for others")
+    if start is None and method is Method.refine:
+        raise ParameterError("--start", got=None, allowed="an earlier release, for --method refine")
     _check_parties(data, party_column, rows_are_parties)
     _check_public(data, auxiliary)
     table = tables.read(

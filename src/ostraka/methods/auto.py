@@ -22,7 +22,7 @@ from ostraka.noise import Entropy, Rehearsal
 from ostraka.release import ChargeFirst, Rehearsed, Release
 from ostraka.whitening import Whitening
 
-__all__ = ["agreement", "choose", "plan", "release", "rehearsed_agreement"]
+__all__ = ["agreement", "candidates", "choose", "plan", "release", "rehearsed_agreement"]
 
 N_LABELLINGS = 6
 """Of each of three kinds."""
@@ -38,8 +38,13 @@ METHODS: dict[str, ModuleType] = {"moments": moments, "cells": cells}
 def choose(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms) -> tuple[str, StatisticPlan]:
     """The better method and its plan."""
     check_public(auxiliary, terms)
-    best = max(METHODS, key=lambda name: agreement(name, auxiliary, n_parties, terms))
+    best = max(candidates(terms), key=lambda name: agreement(name, auxiliary, n_parties, terms))
     return best, METHODS[best].plan(auxiliary, n_parties, terms)
+
+
+def candidates(terms: StatisticTerms) -> tuple[str, ...]:
+    """Which methods can keep the terms: `cells` has discrete Laplace noise and no other."""
+    return tuple(METHODS) if terms.noise == "auto" else ("moments",)
 
 
 def agreement(name: str, auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms) -> float:

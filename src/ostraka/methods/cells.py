@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.contributions import LARGEST_DIMENSION, Ball, own_products
-from ostraka.errors import WrongTypeError, count
+from ostraka.errors import ParameterError, WrongTypeError, count
 from ostraka.local.parties import Parties
 from ostraka.losses import Array
 from ostraka.methods.denoise import self_trained, uniform
@@ -140,6 +140,8 @@ class CellsRecipe:
 def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, n_cells: int | None = None) -> StatisticPlan:
     """What a release by this many parties will promise, and how: known before anyone contributes."""
     features, n_parties = check_public(auxiliary, terms), terms.checked_parties(n_parties)
+    if terms.noise != "auto":
+        raise ParameterError("noise", got=terms.noise, allowed='"auto" for the method cells, whose noise is discrete Laplace; or moments')
     K = auxiliary.n_classes
     n_columns = 1 if K == 2 and not terms.shift else K
     G = _default_cells(len(features), n_parties, terms.epsilon) if n_cells is None else count("n_cells", n_cells, 1)
