@@ -33,32 +33,42 @@ def main() -> None:
     """Read, fit, print JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "data", type=Path, help="npz with features, labels, test_features, test_labels, and test_repeats if rows stand for several"
+        "data",
+        type=Path,
+        nargs="+",
+        help="npz with features, labels, test_features, test_labels, and test_repeats if rows stand for several",
     )
     parser.add_argument("--epsilon", type=float, action="append", required=True, help="per party; may be given several times")
     parser.add_argument("--samples-each", type=int, required=True, help="the most samples of a party; 1 for a promise about samples")
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    with np.load(given.data, allow_pickle=False) as stored:
+    splits = [read(path) for path in given.data]
+    json.dump([measure(splits, epsilon, given.samples_each, given.draws, given.seed) for epsilon in given.epsilon], sys.stdout, indent=1)
+    print()
+
+
+def read(path: Path) -> dict[str, Array]:
+    """One split, checked."""
+    with np.load(path, allow_pickle=False) as stored:
         data = {name: stored[name] for name in stored.files}
     longest = float(np.linalg.norm(data["features"], axis=1).max())
     if not longest <= LARGEST_NORM:
         sys.exit(f"A row has the norm {longest}; allowed: up to 1. Scale by a public number. Nothing was fitted.")
-    json.dump([measure(data, epsilon, given.samples_each, given.draws, given.seed) for epsilon in given.epsilon], sys.stdout, indent=1)
-    print()
+    return data
 
 
-def measure(data: dict[str, Array], epsilon: float, samples_each: int, n_draws: int, seed: int) -> dict[str, Any]:
+def measure(splits: list[dict[str, Array]], epsilon: float, samples_each: int, n_draws: int, seed: int) -> dict[str, Any]:
     """The best C at one ε."""
     per_sample = epsilon / samples_each
-    by_penalty = {C: [accuracy(data, per_sample, C, seed + draw) for draw in range(n_draws)] for C in PENALTIES}
+    by_penalty = {C: [accuracy(data, per_sample, C, seed + draw) for data in splits for draw in range(n_draws)] for C in PENALTIES}
     best = max(by_penalty, key=lambda C: float(np.mean(by_penalty[C])))
     return {
         "epsilon": epsilon,
         "epsilon_per_sample": per_sample,
         "guarantee": "pure ε, party, by group privacy" if samples_each > 1 else "pure ε, sample",
         "C": best,
+        "mean": float(np.mean(by_penalty[best])),
         "accuracies": by_penalty[best],
     }
 

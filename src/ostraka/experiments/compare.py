@@ -35,7 +35,7 @@ from ostraka.model import LinearModel
 from ostraka.release import Rehearsed
 from ostraka.tally import Tally
 
-__all__ = ["OURS", "PAPERS", "CompareSettings", "Described", "compare", "compare_trial", "described"]
+__all__ = ["OURS", "PAPERS", "CompareSettings", "Described", "compare", "compare_trial", "described", "drawn_split"]
 
 OURS = ("auto", "moments", "cells", "consensus", "consensus-paper", "refine")
 PURE_ONLY = ("cells", "consensus-paper")
@@ -143,11 +143,16 @@ def _papers(data: Dataset, settings: CompareSettings, n_parties: int, trial: int
     return [replace(each, calibration="pure") if each.calibration == "tight" else each for each in measured]
 
 
+def drawn_split(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Split:
+    """The parties, the auxiliary set and the test set of one trial, in half-whitened features."""
+    ours = replace(TASKS[settings.task], prepare=partial(half_whitened_features, n_classes=len(data.classes)))
+    return split(data, ours, n_parties, stream(settings.seed, settings.task, n_parties, trial, "split"), rare=settings.rare)
+
+
 def _others(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Iterator[Measured]:
     task, n_classes = TASKS[settings.task], len(data.classes)
-    ours = replace(task, prepare=partial(half_whitened_features, n_classes=n_classes))
     own = partial(stream, settings.seed, settings.task, n_parties, trial)
-    drawn = split(data, ours, n_parties, own("split"), rare=settings.rare)
+    drawn = drawn_split(data, settings, n_parties, trial)
     given = PeerData(drawn.auxiliary.features, drawn.parties, drawn.test, n_classes, task.samples_each)
 
     @cache

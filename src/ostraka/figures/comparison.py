@@ -13,30 +13,33 @@ from ostraka.figures.style import new_figure, save
 
 __all__ = ["draw_comparison"]
 
-OURS = {
+MAIN = ("auto", "refine")
+"""Drawn thick, with their spread."""
+COLOURS = {
     "auto": "#0b6e4f",
-    "moments": "#2a9d8f",
-    "cells": "#7fb800",
+    "refine": "#6a1b9a",
+    "moments": "#43aa8b",
+    "cells": "#90be6d",
     "consensus": "#2a5caa",
     "consensus-paper": "#8fb3e8",
-    "refine": "#06402b",
+    "soft": "#b3541e",
+    "avg": "#e09f3e",
 }
-PAPERS = {"soft": "#b3541e", "avg": "#e09f3e"}
-OTHERS = ("#7b2d8b", "#c2185b", "#6d4c41", "#546e7a", "#9e9d24", "#455a64")
+OTHERS = (("#c2185b", "^"), ("#e57399", "v"), ("#37474f", "s"), ("#78909c", "D"), ("#a1887f", "X"), ("#b0a030", "P"))
 
 
 def draw_comparison(rows: Sequence[Measurement], title: str, paths: Sequence[Path]) -> None:
-    """Solid: pure ε. Dashed: (ε, δ). Thick: ours."""
-    figure, axes = new_figure(8.6, 4.8)
-    methods = list(dict.fromkeys(row.method for row in rows))
+    """Solid: pure ε. Dashed: (ε, δ). Thick, with spread: what we recommend. Hollow markers: what people would take instead."""
+    figure, axes = new_figure(9.6, 5.6)
+    methods = list(dict.fromkeys(row.method for row in rows if row.calibration != "none"))
     others = iter(OTHERS * 4)
-    colours = {method: OURS.get(method) or PAPERS.get(method) or next(others) for method in methods}
+    looks = {method: (COLOURS[method], "o") if method in COLOURS else next(others) for method in methods}
     for method in methods:
         for calibration in ("pure", "delta"):
             curve = sorted((row for row in rows if (row.method, row.calibration) == (method, calibration)), key=lambda row: row.inv_epsilon)
             curve = [row for row in curve if row.inv_epsilon > 0.0]
             if curve:
-                _line(axes, curve, colours[method], method, calibration)
+                _line(axes, curve, *looks[method], method, calibration)
     for row in (row for row in rows if row.calibration == "none"):
         axes.axhline(
             row.mean, color="#333333", lw=1.1, ls="-" if row.method == "batch" else "-.", label=f"{row.method} (not private)", zorder=1
@@ -55,13 +58,22 @@ def draw_comparison(rows: Sequence[Measurement], title: str, paths: Sequence[Pat
         save(figure, path)
 
 
-def _line(axes: Any, curve: Sequence[Measurement], colour: str, method: str, calibration: str) -> None:
+def _line(axes: Any, curve: Sequence[Measurement], colour: str, marker: str, method: str, calibration: str) -> None:
     x = [row.inv_epsilon for row in curve]
     mean, sd = np.array([row.mean for row in curve]), np.array([row.sd for row in curve])
-    ours = method in OURS
+    main, ours = method in MAIN, method in COLOURS
     label = f"{method}, {'pure ε' if calibration == 'pure' else '(ε, δ)'}"
-    style = "-" if calibration == "pure" else "--"
     axes.plot(
-        x, mean, color=colour, ls=style, lw=2.1 if ours else 1.3, marker="o" if ours else "s", ms=3, label=label, zorder=4 if ours else 3
+        x,
+        mean,
+        color=colour,
+        ls="-" if calibration == "pure" else "--",
+        lw=2.4 if main else 1.2,
+        marker=marker,
+        ms=4 if main else 3.5,
+        mfc=colour if ours else "white",
+        label=label,
+        zorder=5 if main else 3,
     )
-    axes.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.08, lw=0, zorder=2)
+    if main and calibration == "pure":
+        axes.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.10, lw=0, zorder=2)

@@ -1,0 +1,1 @@
+"""diffprivlib, in an environment of its own: see README.md."""
