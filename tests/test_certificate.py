@@ -56,7 +56,7 @@ def test_nothing_in_it_can_have_come_from_private_data() -> None:
     names = set(CERTIFICATE.to_dict())
     assert names == PROMISED | {
         "format", "loss", "auxiliary_digest", "sensitivity_parts", "noise_scale", "coordinates", "radius", "assumed_public", "randomness",
-        "norm", "rho",
+        "norm", "rho", "start", "start_epsilon", "start_delta",
     }  # fmt: skip
 
 
@@ -173,7 +173,7 @@ STATISTICS = [CELLS, MOMENTS, WITH_DELTA, GAUSSIAN, CONSENSUS]
 @pytest.mark.parametrize("certificate", STATISTICS, ids=lambda each: f"{each.method} {each.noise} {each.delta}")
 def test_a_statistics_certificate_comes_back_and_speaks_plainly(certificate: Certificate) -> None:
     content = json.loads(certificate.to_json())
-    assert content["format"] == 2
+    assert content["format"] == 3
     assert content["lambda"] is None
     assert Certificate.from_json(certificate.to_json()) == certificate
     text = str(certificate)
@@ -183,12 +183,38 @@ def test_a_statistics_certificate_comes_back_and_speaks_plainly(certificate: Cer
 
 
 def as_format_1(certificate: Certificate) -> dict[str, Any]:
+    return {name: value for name, value in as_format_2(certificate).items() if name not in ("norm", "rho")} | {"format": 1}
+
+
+def as_format_2(certificate: Certificate) -> dict[str, Any]:
     content = certificate.to_dict()
-    return {name: value for name, value in content.items() if name not in ("norm", "rho")} | {"format": 1}
+    return {name: value for name, value in content.items() if not name.startswith("start")} | {"format": 2}
 
 
-def test_a_certificate_of_format_1_means_what_it_meant() -> None:
+def test_certificates_of_earlier_formats_mean_what_they_meant() -> None:
     assert Certificate.from_json(json.dumps(as_format_1(CERTIFICATE))) == CERTIFICATE
+    for certificate in (CERTIFICATE, *STATISTICS):
+        assert Certificate.from_json(json.dumps(as_format_2(certificate))) == certificate
+
+
+REFINE = replace(MOMENTS, method="refine", start="cd" * 32, start_epsilon=3.0, start_delta=1e-7)
+
+
+def test_a_second_round_states_what_the_first_one_cost() -> None:
+    text = str(REFINE)
+    assert "ε = 0.5 differential privacy" in text
+    assert "started from the release cdcdcdcdcdcd, which had cost ε = 3 (δ = 1e-07): together ε = 3.5" in text
+    assert Certificate.from_json(REFINE.to_json()) == REFINE
+    assert (REFINE.total_epsilon, REFINE.total_delta) == (3.5, 1e-7)
+    assert (MOMENTS.total_epsilon, MOMENTS.total_delta) == (0.5, 0.0)
+
+
+def test_totals_are_rounded_up() -> None:
+    third = replace(REFINE, epsilon=0.1, noise_scale=20.0, start_epsilon=0.2)
+    assert Fraction(third.total_epsilon) >= Fraction(0.1) + Fraction(0.2)
+    assert third.total_epsilon <= 0.1 + 0.2 + 1e-15
+    tiny = replace(REFINE, start_epsilon=1.0, epsilon=1e-17, noise_scale=1e18)
+    assert tiny.total_epsilon > 1.0
 
 
 @pytest.mark.parametrize(
@@ -200,7 +226,10 @@ def test_a_certificate_of_format_1_means_what_it_meant() -> None:
         (as_format_1(CERTIFICATE) | {"format": 2}, "missing fields"),
         (as_format_1(CERTIFICATE) | {"format": True}, "format"),
         (as_format_1(CERTIFICATE) | {"format": "1"}, "format"),
-        (as_format_1(CERTIFICATE) | {"format": 3}, "format"),
+        (as_format_1(CERTIFICATE) | {"format": 3}, "missing fields"),
+        (as_format_2(CELLS) | {"start": None}, "fields of a later one"),
+        (as_format_1(CERTIFICATE) | {"format": 4}, "format"),
+        (as_format_1(CERTIFICATE) | {"format": 1.0}, "format"),
         (as_format_1(CERTIFICATE) | {"format": None}, "format"),
     ],
 )
@@ -213,6 +242,20 @@ HOSTILE: list[tuple[str, Certificate, dict[str, Any], str]] = [
     ("a delta for soft", CERTIFICATE, {"delta": 1e-6}, "delta"),
     ("a delta for discrete Laplace", CELLS, {"delta": 1e-6}, "delta"),
     ("a negative delta", MOMENTS, {"delta": -1e-6}, "delta"),
+    ("a ball without extent", MOMENTS, {"radius": 0.0}, "radius"),
+    ("a negative ball", REFINE, {"radius": -1.0}, "radius"),
+    ("no auxiliary set", REFINE, {"auxiliary_digest": None, "auxiliary_samples": None}, "auxiliary_digest"),
+    ("a solver", REFINE, {"solver_tolerance": 5.0}, "solver_tolerance"),
+    ("the paper's calibration", CELLS, {"calibration": "paper"}, "calibration"),
+    ("another method's noise", CELLS, {"noise": "l2", "norm": "l2"}, "noise"),
+    ("cells' noise", REFINE, {"noise": "discrete laplace", "norm": "l1"}, "noise"),
+    ("too many numbers", REFINE, {"dimension": 10**9}, "dimension"),
+    ("a second round from nowhere", REFINE, {"start": None}, "start"),
+    ("a second round for nothing", REFINE, {"start_epsilon": 0.0}, "start_epsilon"),
+    ("a negative first round", REFINE, {"start_delta": -1e-6}, "start_delta"),
+    ("an endless first round", REFINE, {"start_epsilon": 1e999}, "start_epsilon|JSON|number"),
+    ("a start for a first round", MOMENTS, {"start": "cd" * 32}, "start"),
+    ("a start that is no digest", REFINE, {"start": "first.ostraka"}, "start"),
     ("a delta of 1", WITH_DELTA, {"delta": 1.0}, "delta"),
     ("l1 with l2 noise", MOMENTS, {"norm": "l1"}, "norm"),
     ("l2 with discrete Laplace noise", CELLS, {"norm": "l2"}, "norm"),
@@ -228,7 +271,7 @@ HOSTILE: list[tuple[str, Certificate, dict[str, Any], str]] = [
     ("Laplace for soft", CERTIFICATE, {"noise": "discrete laplace", "norm": "l1"}, "noise"),
     ("rho for soft", CERTIFICATE, {"rho": 0.1}, "rho"),
     ("a rho that is too small", GAUSSIAN, {"rho": 1e-9}, "rho"),
-    ("no ball for moments", MOMENTS, {"radius": None}, r"sensitivity_parts\.bound"),
+    ("no ball for moments", MOMENTS, {"radius": None}, r"radius"),
     (
         "a private auxiliary set",
         CELLS,
@@ -236,8 +279,8 @@ HOSTILE: list[tuple[str, Certificate, dict[str, Any], str]] = [
         "neighbours",
     ),
     ("no loss for soft", CERTIFICATE, {"loss": "none"}, "loss"),
-    ("a bound below the diameter", MOMENTS, {"radius": 1.01}, r"sensitivity_parts\.bound"),
-    ("the same for cells", CELLS, {"radius": 1.5}, r"sensitivity_parts\.bound"),
+    ("a bound below the diameter", MOMENTS, {"radius": 1.01}, r"bound"),
+    ("the same for cells", CELLS, {"radius": 1.5}, r"bound"),
     ("a sensitivity below its bound", CELLS, {"sensitivity": 1.9}, "sensitivity = 1.9"),
     ("too little noise", CELLS, {"noise_scale": 3.999}, "noise_scale = 3.999"),
     ("too little noise in L2", MOMENTS, {"noise_scale": 3.999}, "noise_scale = 3.999"),

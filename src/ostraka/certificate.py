@@ -36,8 +36,15 @@ _STATISTIC = ("consensus", "moments", "cells", "refine")
 """Methods that release a statistic: no minimiser, no regulariser, and the model is made from what is public by then."""
 
 # Raise this number with every change of the fields or of their meaning; readers of old numbers stay, each with a file in the tests.
-FORMAT = 2
-_SINCE_FORMAT_2: dict[str, Any] = {"norm": "l2", "rho": None}
+FORMAT = 3
+_SINCE: dict[int, dict[str, Any]] = {
+    2: {"norm": "l2", "rho": None},
+    3: {"start": None, "start_epsilon": 0.0, "start_delta": 0.0},
+}
+"""What a field of a later format means for files of earlier ones."""
+_IN_A_BALL = ("moments", "cells", "refine")
+LARGEST_STATISTIC = 2**22
+"""No statistic has more numbers: what a file says beyond is no release of ours."""
 
 
 @final
@@ -87,6 +94,11 @@ class Certificate:
     """In which the sensitivity is measured."""
     rho: float | None = None
     """The loss in zero-concentrated terms, for Gaussian noise."""
+    start: str | None = None
+    """For a second round: the digest of the release that it started from."""
+    start_epsilon: float = 0.0
+    """What that release, and those before it, had cost: the model depends on the data through them, too."""
+    start_delta: float = 0.0
     assumed_public: tuple[str, ...] = ()
     """What was read from private data because it is taken to be public. The promise does not cover it."""
 
@@ -103,6 +115,7 @@ class Certificate:
         if math.frexp(self.grid)[0] != 0.5:
             raise ParameterError("grid", got=self.grid, allowed="a power of two")
         self._check_noise(statistic)
+        self._check_start()
         if not (self.parties >= 1 and self.dimension >= 1):
             raise ParameterError("parties, dimension", got=(self.parties, self.dimension), allowed="1 or more each")
         parts = self.sensitivity_parts
@@ -112,6 +125,25 @@ class Certificate:
             raise ParameterError("sensitivity", got=self.sensitivity, allowed=f"at least the sum of its parts, {float(summed)}")
         if self.delta == 0.0 and not Fraction(self.noise_scale) * Fraction(self.epsilon) >= Fraction(self.sensitivity):
             raise ParameterError("noise_scale", got=self.noise_scale, allowed="at least sensitivity/epsilon")
+
+    @property
+    def total_epsilon(self) -> float:
+        """For whoever took part in all rounds: this one's ε and those before it, rounded up."""
+        return _sum_up(self.epsilon, self.start_epsilon)
+
+    @property
+    def total_delta(self) -> float:
+        """The same for δ."""
+        return _sum_up(self.delta, self.start_delta)
+
+    def _check_start(self) -> None:
+        if (self.method == "refine") is not (self.start is not None):
+            raise ParameterError("start", got=self.start, allowed="the digest of a release for the method refine, none for others")
+        if self.start is not None and not (len(self.start) == 64 and set(self.start) <= set("0123456789abcdef")):
+            raise ParameterError("start", got=self.start, allowed="64 hexadecimal digits")
+        costs = (self.start_epsilon, self.start_delta)
+        if not (0.0 <= costs[0] < math.inf and 0.0 <= costs[1] <= 1.0 and (costs[0] > 0.0) is (self.start is not None)):
+            raise ParameterError("start_epsilon, start_delta", got=costs, allowed="what the start cost; 0 without one")
 
     def _check_noise(self, statistic: bool) -> None:
         """Which law goes with which δ and norm. That a scale is enough for a δ above 0 takes ball arithmetic: `methods.laws.verify`."""
@@ -148,8 +180,7 @@ class Certificate:
         if not all(text.isprintable() for text in (self.coordinates, *self.assumed_public)):
             raise ParameterError("coordinates, assumed_public", got="control characters", allowed="printable text")
         if parts.rule == "contribution":
-            if self.method != "consensus" and not parts.bound >= 2.0 * (math.inf if self.radius is None else self.radius):
-                raise ParameterError("sensitivity_parts.bound", got=parts.bound, allowed="the diameter of the ball, or more")
+            self._check_statistic(parts)
             return
         assert self.lambda_ is not None
         if parts.rule == "ball" or self.method == "avg":
@@ -158,6 +189,24 @@ class Certificate:
                 raise ParameterError("sensitivity_parts.bound", got=parts.bound, allowed="the diameter of the ball, or more")
         elif not parts.solver >= 2.0 * (self.solver_tolerance or math.inf) / self.lambda_:
             raise ParameterError("sensitivity_parts.solver", got=parts.solver, allowed="at least 2·solver_tolerance/lambda")
+
+    def _check_statistic(self, parts: SensitivityParts) -> None:
+        """What methods that release a statistic have in common."""
+        if self.method in _IN_A_BALL and not (self.radius is not None and self.radius > 0.0 and 2.0 * self.radius <= parts.bound):
+            raise ParameterError("radius, bound", got=(self.radius, parts.bound), allowed="a positive radius, and at least twice that")
+        if self.auxiliary_digest is None or self.auxiliary_samples is None:
+            raise ParameterError(
+                "auxiliary_digest", got=self.auxiliary_digest, allowed=f"that of a public set, for the method {self.method}"
+            )
+        if self.solver_tolerance is not None or self.calibration != "tight":
+            got = (self.solver_tolerance, self.calibration)
+            raise ParameterError(
+                "solver_tolerance, calibration", got=got, allowed='none and "tight": nothing is minimised before the noise'
+            )
+        if (self.noise == "discrete laplace") is not (self.method == "cells"):
+            raise ParameterError("noise", got=self.noise, allowed=f"that of the method {self.method}")
+        if not self.dimension <= LARGEST_STATISTIC:
+            raise ParameterError("dimension", got=self.dimension, allowed=f"up to {LARGEST_STATISTIC}")
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain values, `lambda` by its own name."""
@@ -173,12 +222,12 @@ class Certificate:
         """Parse, check every field, then build; anything unexpected is refused."""
         content = _parse_object(text)
         written = content.pop("format", None)
-        if written not in (1, FORMAT) or isinstance(written, bool):
-            raise FormatError("certificate", f"its format is not 1 or {FORMAT}")
-        if written == 1:
-            if set(content) & set(_SINCE_FORMAT_2):
-                raise FormatError("certificate", "it says format 1, but has fields of a later one")
-            content |= _SINCE_FORMAT_2
+        if written not in range(1, FORMAT + 1) or not isinstance(written, int) or isinstance(written, bool):
+            raise FormatError("certificate", f"its format is not one of 1 to {FORMAT}")
+        for added in (later for since, later in _SINCE.items() if since > written):
+            if set(content) & set(added):
+                raise FormatError("certificate", f"it says format {written}, but has fields of a later one")
+            content |= added
         parts = content.pop("sensitivity_parts", None)
         if not isinstance(parts, dict):
             raise FormatError("certificate", "sensitivity_parts is missing")
@@ -203,7 +252,7 @@ class Certificate:
         rehearsed = "A REHEARSAL with seeded noise, which protects nobody. A release would promise:\n"
         return (
             f"{rehearsed if self.randomness == FROM_A_SEED else ''}"
-            f"ε = {self.epsilon:g} differential privacy (δ = {self.delta:g}) for {who}, among {self.parties} parties.\n"
+            f"ε = {self.epsilon:g} differential privacy (δ = {self.delta:g}) for {who}, among {self.parties} parties.\n{self._rounds}"
             f"{self._method}\n"
             f"Replacing {who} moves the {'sum' if self.lambda_ is None else 'result'} by at most {self.sensitivity:.4g}"
             f"{' in L1' if self.norm == 'l1' else ''},\n"
@@ -212,10 +261,25 @@ class Certificate:
         )
 
     @property
+    def _rounds(self) -> str:
+        if self.start is None:
+            return ""
+        return (
+            f"That is this round alone. It started from the release {self.start[:12]}, which had cost ε = {self.start_epsilon:g} "
+            f"(δ = {self.start_delta:g}): together ε = {self.total_epsilon:g} (δ = {self.total_delta:g}) for whoever took part in both.\n"
+        )
+
+    @property
     def _method(self) -> str:
         if self.lambda_ is None:
             return f"Method {self.method}: a statistic over {self.coordinates}; the model is made from it without further cost."
         return f"Method {self.method} ({self.calibration} calibration, {self.loss} loss, λ = {self.lambda_:g})."
+
+
+def _sum_up(one: float, other: float) -> float:
+    """Their sum, rounded up."""
+    total = one + other
+    return total if Fraction(total) >= Fraction(one) + Fraction(other) else math.nextafter(total, math.inf)
 
 
 def _parse_object(text: str) -> dict[str, Any]:

@@ -271,6 +271,10 @@ class LedgerError(OstrakaError):
         super().__init__(f"The ledger {str(path)!r} {problem}. {remedy} {outcome}")
 
 
+class LedgerWarning(UserWarning):
+    """A release was made and charged, but could not be recorded: its charge stays open."""
+
+
 class ShiftWarning(UserWarning):
     """The parties' samples are not distributed like the auxiliary ones. Told from what was released, so it costs nothing."""
 

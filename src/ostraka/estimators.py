@@ -30,7 +30,16 @@ from ostraka.auxiliary import AuxiliarySet
 from ostraka.ballot import Ballot
 from ostraka.certificate import Certificate
 from ostraka.classes import ClassIndex, ClassName
-from ostraka.errors import CloneError, InputError, LabelError, ParameterError, ShapeError, ShiftWarning
+from ostraka.errors import (
+    CloneError,
+    InputError,
+    LabelError,
+    LedgerWarning,
+    OstrakaError,
+    ParameterError,
+    ShapeError,
+    ShiftWarning,
+)
 from ostraka.ledger import Charge, Cost, Ledger
 from ostraka.local.parties import Parties, linear_parameters, tally_linear_parties, tally_parties
 from ostraka.methods import auto, avg, cells, consensus, moments, refine, soft, vote
@@ -375,10 +384,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         def charge(certificate: Certificate) -> None:
             charged.append(book.charge([_account(name) for name in names], Cost.of(certificate), f"{certificate.method}"))
 
+        if self.method == "refine" and self.random_state is None:
+            self._check_charged(book)
         yield charge
         if charged:
             assert isinstance(self.release_, Release)
-            book.settle(charged[0], self.release_.digest)
+            try:
+                book.settle(charged[0], self.release_.digest)
+            except OstrakaError as error:  # the release is made and paid for: losing it now would help nobody
+                problem = getattr(error, "problem", str(error))
+                _warn(f"The release was made and charged, but not recorded: the ledger {problem}. Its charge stays open.", LedgerWarning)
+
+    def _check_charged(self, book: Ledger) -> None:
+        """Refuse a second round whose first one the ledger does not know: it could not tell what the two cost together."""
+        start = self._started().digest
+        if all(entry.digest != start for entry in book.history()):
+            raise ParameterError("start", got=f"the release {start[:12]}", allowed="one that this ledger has charged and recorded")
 
     def _averaged(self, parties: Parties, task: Task, terms: Terms, charge: ChargeFirst) -> Release | Rehearsed:
         show = watch("Training", self.progress)
@@ -404,8 +425,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Warn of a shift: from what was released, when all is done."""
         told = remark(self.release_.shift, bool(self.shift))
         if told is not None:
-            warnings.warn(told, ShiftWarning, stacklevel=3)
+            _warn(told, ShiftWarning)
         return self
+
+
+def _warn(told: str, kind: type[Warning]) -> None:
+    """Warn without failing: where warnings are errors a release that was paid for would be lost with the expression that made it."""
+    with contextlib.suppress(kind):
+        warnings.warn(told, kind, stacklevel=4)
 
 
 _NUMBERS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}

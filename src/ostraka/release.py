@@ -61,6 +61,11 @@ class Rehearsed:
         """The share of samples whose class is right."""
         return self.model.score(samples, labels)
 
+    @property
+    def digest(self) -> str:
+        """Sha256 of model and certificate."""
+        return hashlib.sha256(_written(self.model, self.certificate)).hexdigest()
+
     def save(self, path: str | os.PathLike[str]) -> NoReturn:  # noqa: ARG002
         """Refuse: the noise can be computed from the seed."""
         raise RehearsalError
@@ -103,11 +108,7 @@ class Release:
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
-        from safetensors.numpy import save
-
-        metadata = {"ostraka": FORMAT, "task": _task_json(self.model.task), "certificate": self.certificate.to_json()}
-        arrays = {f"preprocessing.{name}": array for name, array in self.model.task.preprocessing.arrays().items()}
-        return _ordered(save({"weights": self.model.weights, **arrays}, metadata=metadata))
+        return _written(self.model, self.certificate)
 
     @property
     def digest(self) -> str:
@@ -123,6 +124,14 @@ class Release:
         task = _built("task", lambda: _task(metadata["task"], tensors))
         model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
         return _built("certificate", lambda: cls(model=model, certificate=certificate))
+
+
+def _written(model: LinearModel, certificate: Certificate) -> bytes:
+    from safetensors.numpy import save
+
+    metadata = {"ostraka": FORMAT, "task": _task_json(model.task), "certificate": certificate.to_json()}
+    arrays = {f"preprocessing.{name}": array for name, array in model.task.preprocessing.arrays().items()}
+    return _ordered(save({"weights": model.weights, **arrays}, metadata=metadata))
 
 
 def _ordered(written: bytes) -> bytes:

@@ -109,8 +109,11 @@ class TestEveryCommand:
             code, _, err = called(capsys, monkeypatch, "learn", *words)
             assert code == 0, err
         certificate = Release.load(second).certificate
-        assert (certificate.method, certificate.assumed_public) == ("refine", ())
-        assert Release.load(first).digest[:12] in certificate.coordinates
+        assert (certificate.method, certificate.assumed_public) == ("refine", ("classes",))
+        assert (certificate.start, certificate.total_epsilon) == (Release.load(first).digest, 10.0)
+        code, out, _ = called(capsys, monkeypatch, "inspect", str(second))
+        assert "together ε = 10" in out
+        assert "whose geometry was used" in out
         for method, start in (("refine", ""), ("auto", str(first))):
             words = learning(folder, **{"--method": method, "--start": start, "--out": str(folder / "third.ostraka")})
             code, _, err = called(capsys, monkeypatch, "learn", *words)

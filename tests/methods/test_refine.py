@@ -146,16 +146,28 @@ def test_nothing_is_released_on_top_of_a_rehearsal() -> None:
     public, world = learnable()
     start = cells.release(grouped(world), public, TERMS, Rehearsal(1))
     assert isinstance(start, Rehearsed)
+    planned = refine.plan(start, public, len(world), TERMS)
+    summed = planned.added(refine.contributions(grouped(world), planned))
+    happened: list[str] = []
     for source in (None, Entropy()):
         with pytest.raises(RehearsalError):
             refine.release(start, grouped(world), public, TERMS, source)
+        with pytest.raises(RehearsalError):
+            planned.publish(summed, source or Entropy(), lambda _: happened.append("charged"))
+    assert not happened
+    assert planned.certificate.randomness == "seed"
     assert isinstance(refine.release(start, grouped(world), public, TERMS, Rehearsal(2)), Rehearsed)
 
 
-def test_the_certificate_names_the_start() -> None:
-    public = auxiliary(3)
-    start = Second.start(public)
-    assert start.digest[:12] in refine.plan(start, public, 50, TERMS).certificate.coordinates
+def test_the_certificate_names_the_start_and_what_all_rounds_cost() -> None:
+    public, world = learnable()
+    first = cells.release(grouped(world), public, replace(TERMS, epsilon=3.0, assumed_public=("classes",)))
+    second = refine.release(first, grouped(world), public, replace(TERMS, epsilon=0.5, delta=1e-6))
+    third = refine.release(second, grouped(world), public, TERMS)
+    assert (second.certificate.start, third.certificate.start) == (first.digest, second.digest)
+    assert (second.certificate.epsilon, second.certificate.total_epsilon) == (0.5, 3.5)
+    assert (third.certificate.total_epsilon, third.certificate.total_delta) == (4.5, 1e-6)
+    assert third.certificate.assumed_public == ("classes",)
 
 
 def test_starts_of_other_kinds_are_refused() -> None:

@@ -22,6 +22,7 @@ def inspect(
     from ostraka.release import Release
 
     release = Release.load(file)
+    verified = _verified(release.certificate)
     if json:
         typer.echo(release.certificate.to_json())
         return
@@ -35,19 +36,21 @@ def inspect(
         table.add_row(name, value)
     console.print()
     console.print(table)
-    if release.certificate.delta > 0.0:
-        _verify(release.certificate)
+    if verified:
+        typer.echo(verified)
 
 
-def _verify(promised: Certificate) -> None:
-    """Compute δ anew from noise and sensitivity; a file that promises too much is refused."""
+def _verified(promised: Certificate) -> str:
+    """Compute δ anew from noise and sensitivity; a file that promises too much is refused. Nothing to say if δ is 0."""
     from ostraka.errors import FormatError
     from ostraka.methods.laws import verify
 
+    if promised.delta == 0.0:
+        return ""
     found = verify(promised)
     if not found <= promised.delta:
         raise FormatError("release", f"its noise gives δ = {found:.3g} at ε = {promised.epsilon:g}, more than it promises")
-    typer.echo(f"Verified: this noise gives δ ≤ {found:.3g} at ε = {promised.epsilon:g}.")
+    return f"Verified: this noise gives δ ≤ {found:.3g} at ε = {promised.epsilon:g}."
 
 
 def _facts(task: Task, promised: Certificate) -> dict[str, str]:
@@ -76,6 +79,6 @@ def _named(task: Task) -> str:
 def _auxiliary(promised: Certificate) -> str:
     if promised.auxiliary_samples is None:
         return "no votes were needed"
-    use = "whose geometry was used" if promised.method in ("moments", "cells") else "on which the parties voted"
+    use = "whose geometry was used" if promised.method in ("moments", "cells", "refine") else "on which the parties voted"
     kind = f"public samples {use}" if promised.auxiliary_digest else "samples, private themselves"
     return f"{promised.auxiliary_samples} {kind}"

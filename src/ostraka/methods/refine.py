@@ -7,7 +7,8 @@
     Y_j     –            (1/n_j) Σ_i z_i (e_{y_i} − s(x_i))ᵀQ: what party j sends, shortened to length b and rounded to the lattice
 
 Guarantee (statistic.proof.md): as for `moments`, two vectors of the ball are at most 2B units apart, whatever the data and the start. The
-start is a release of its own, with its own ε: whoever took part in both has spent the sum.
+start is a release of its own, with its own ε: whoever took part in both has spent the sum, and the certificate says so. From a rehearsal
+comes only a rehearsal.
 
 Why it helps: where the start is right, a party sends next to nothing, so the ball is small and the noise too; and the correction is the
 slope of the loss on private rows, so that it does not matter how far auxiliary rows are from them. One step of Newton's method, with the
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.contributions import own_products
-from ostraka.errors import ParameterError, RehearsalError, WrongTypeError
+from ostraka.errors import ParameterError, WrongTypeError
 from ostraka.local.parties import Parties
 from ostraka.losses import Array
 from ostraka.methods.denoise import onto_simplex, self_trained
@@ -116,9 +117,10 @@ def plan(start: Release | Rehearsed, auxiliary: AuxiliarySet, n_parties: int, te
         clip_factor=chosen.clip_factor,
     )
     certificate = make_certificate(
-        "refine", auxiliary, n_parties, terms, chosen.law,
+        "refine", auxiliary, n_parties, _with_assumptions(terms, start), chosen.law,
         sensitivity=float(chosen.ball.diameter), grid=chosen.grid, radius=chosen.ball.length * chosen.grid,
-        coordinates=f"{chosen.k} whitened directions, {contrasts.shape[1]} differences of classes, less {_name(start)}",
+        coordinates=f"{chosen.k} whitened directions, {contrasts.shape[1]} differences of classes, less what the start explains",
+        start=start,
     )  # fmt: skip
     return StatisticPlan(certificate=certificate, task=Task.of(auxiliary), ball=chosen.ball, law=chosen.law, recipe=recipe)
 
@@ -144,8 +146,6 @@ def release(
     charge: ChargeFirst = None,
 ) -> Release | Rehearsed:
     """A better classifier from what the start leaves unexplained. A seeded `source` makes a rehearsal of it."""
-    if not isinstance(start, Release) and not isinstance(source, Rehearsal):
-        raise RehearsalError  # what came of a seed hides nobody, and nothing that is built on it would
     planned = plan(start, auxiliary, len(parties), terms)
     return planned.publish(planned.added(contributions(parties, planned)), source or Entropy(), charge)
 
@@ -163,8 +163,9 @@ def _check_start(start: object, auxiliary: AuxiliarySet) -> None:
         )
 
 
-def _name(start: Release | Rehearsed) -> str:
-    return f"the release {start.digest[:12]}" if isinstance(start, Release) else "a rehearsal"
+def _with_assumptions(terms: StatisticTerms, start: Release | Rehearsed) -> StatisticTerms:
+    """What the start took to be public is so here, too."""
+    return replace(terms, assumed_public=tuple(dict.fromkeys((*start.certificate.assumed_public, *terms.assumed_public))))
 
 
 def _sharpened(start: Array, features: Array) -> Array:

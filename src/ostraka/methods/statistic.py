@@ -19,9 +19,9 @@ from typing import Any, Protocol, final, get_args
 import numpy as np
 
 from ostraka.auxiliary import AuxiliarySet
-from ostraka.certificate import FROM_A_SEED, ONE_PARTY, Certificate, SensitivityParts
+from ostraka.certificate import FROM_A_SEED, FROM_THE_SYSTEM, ONE_PARTY, Certificate, SensitivityParts
 from ostraka.contributions import Ball, ContributionSum
-from ostraka.errors import ParameterError, ShapeError, TooFewPartiesError, WrongTypeError, count, number
+from ostraka.errors import ParameterError, RehearsalError, ShapeError, TooFewPartiesError, WrongTypeError, count, number
 from ostraka.losses import Array
 from ostraka.methods.laws import Law, NoiseName, UnitL2
 from ostraka.methods.output_perturbation import Exact
@@ -128,6 +128,8 @@ class StatisticPlan:
             noisy = self.law.publish(total, source)
             certificate = replace(self.certificate, randomness=FROM_A_SEED)
             return Rehearsed(model=self.model(noisy), certificate=certificate, shift=self.shift(noisy))
+        if self.certificate.randomness == FROM_A_SEED:
+            raise RehearsalError  # the plan rests on something that hides nobody
         if type(source) is not Entropy:
             raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
         if len(total) != self.law.dimension:
@@ -185,8 +187,9 @@ def make_certificate(
     grid: float,
     radius: float | None,
     coordinates: str,
+    start: Release | Rehearsed | None = None,
 ) -> Certificate:
-    """What a release will promise. `sensitivity` is in units, `radius` and `grid` are not."""
+    """What a release will promise. `sensitivity` is in units, `radius` and `grid` are not. `start`: what it is built on, if anything."""
     names = {UnitL2: "l2", DiscreteLaplace: "discrete laplace", RoundedGaussian: "gaussian"}
     bound = sensitivity * grid  # exact: the grid is a power of two
     return Certificate(
@@ -212,4 +215,8 @@ def make_certificate(
         norm="l1" if isinstance(law, DiscreteLaplace) else "l2",
         rho=law.rho(sensitivity) if isinstance(law, RoundedGaussian) else None,
         assumed_public=terms.assumed_public,
+        randomness=FROM_A_SEED if isinstance(start, Rehearsed) else FROM_THE_SYSTEM,
+        start=None if start is None else start.digest,
+        start_epsilon=0.0 if start is None else start.certificate.total_epsilon,
+        start_delta=0.0 if start is None else start.certificate.total_delta,
     )
