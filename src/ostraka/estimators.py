@@ -73,8 +73,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: 0 for pure ε; "consensus" and "moments" need less noise with a small δ, such as 1e-6.
         samples_each: how many samples a party typically has, from public knowledge; for our own methods. Only accuracy depends on it.
         noise: the law of the noise, for our own methods: "auto", "l2" or "gaussian".
-        shift: whether private samples may be distributed otherwise than the auxiliary ones, for "auto", "moments" and "cells": what tells
-            is released too, and the auxiliary samples are weighted where they differ. A `ShiftWarning` comes either way.
+        shift: whether private samples may be distributed otherwise than the auxiliary ones. "auto", "moments" and "cells" then release
+            what tells, and weight the auxiliary samples where they differ; "refine" relies on them less. A `ShiftWarning` comes either way.
         start: for "refine", the earlier release to start from, or the path of one. It has cost its own ε; this one costs another.
         lambda_: strength of the regulariser, local and global; choose it without looking at private data.
         calibration: "tight" (the smallest sensitivities we can prove) or "paper" (those of Hamm et al. 2016).
@@ -295,8 +295,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(
                 "noise", got=self.noise, allowed=f'"auto" for method {self.method!r}; or one of ' + ", ".join(OF_A_STATISTIC)
             )
-        if self.method not in ("auto", "moments", "cells") and self.shift:
-            raise ParameterError("shift", got=self.shift, allowed=f"False for method {self.method!r}; or auto, moments, cells")
+        if self.method not in OF_LABELS and self.shift:
+            raise ParameterError("shift", got=self.shift, allowed=f"False for method {self.method!r}; or " + ", ".join(OF_LABELS))
         if self.method != "refine" and self.start is not None:
             raise ParameterError("start", got=f"an object of type {type(self.start).__name__}", allowed='None, or method "refine"')
 

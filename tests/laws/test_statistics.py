@@ -142,7 +142,7 @@ def allowed(certificate: Certificate, share: float = 1.0) -> Fraction:
 
 
 CASES = [Case(*each) for each in itertools.product(METHODS, [2, 3], [0.0, 1e-6])]
-CASES += [Case(method, n_classes, 0.0, shift=True) for method in ("moments", "cells") for n_classes in (2, 3)]
+CASES += [Case(method, n_classes, 0.0, shift=True) for method in ("moments", "cells", "refine") for n_classes in (2, 3)]
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 pure_cases = pytest.mark.parametrize("case", [case for case in CASES if case.delta == 0.0], ids=str)
 

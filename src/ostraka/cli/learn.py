@@ -77,7 +77,7 @@ def learn(
     noise: Annotated[NoiseName, typer.Option(help="The law of the noise, for our own methods.")] = NoiseName.auto,
     shift: Annotated[
         bool,
-        typer.Option("--shift", help="Private samples may be distributed otherwise than --auxiliary; for auto, moments and cells."),
+        typer.Option("--shift", help="Private samples may be distributed otherwise than --auxiliary; for auto, moments, cells, refine."),
     ] = False,
     start: Annotated[Path | None, typer.Option(help="For refine: the earlier release to start from. It keeps its own price.")] = None,
     ledger: Annotated[

@@ -12,8 +12,9 @@ comes only a rehearsal.
 
 Why it helps: where the start is right, a party sends next to nothing, so the ball is small and the noise too; and the correction is the
 slope of the loss on private rows, so that it does not matter how far auxiliary rows are from them. One step of Newton's method, with the
-curvature from the auxiliary set, then one step of self-training as in the other methods. It pays where the first round is accurate
-already: at large ε, with many parties. At most one such round: a third has less to find than it costs.
+curvature from the auxiliary set, then one step of self-training as in the other methods; with `shift` a shorter step and no self-training,
+which would give unlike auxiliary rows the last word. It pays where the first round is accurate already: at large ε, with many parties. At
+most one such round: a third has less to find than it costs.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ DOUBT = 0.05
 """Simulated labels are drawn from s(x), and with this probability at random: nobody is sure of everything."""
 CONTRAST = 0.5
 """What is left of the labels is taken to be this much of them, for the choice of directions."""
-STEP = 0.5
+STEP, STEP_ALONE = 0.5, 0.25
+"""Of Newton's method, with self-training after it and without."""
 LEAST_CURVATURE = 0.02
 
 
@@ -66,6 +68,7 @@ class RefineRecipe:
     """U_k diag(√c/(c + τ)), with the mean of c for τ: from whitened coordinates to weights, cautious where the set is narrow."""
     contrasts: Array
     clip_factor: float
+    self_training: bool
 
     def residuals(self, features: Any, labels: NDArray[Any]) -> Array:
         """(e_y − s(x))ᵀQ for each row, from that row alone: no product of matrices, see `own_products`."""
@@ -80,12 +83,13 @@ class RefineRecipe:
         return onto_simplex(own_products(features, self.start))
 
     def weights(self, mean: Array) -> Array:
-        """A step of Newton's method from the start; then the model labels X once more."""
+        """A step of Newton's method from the start; then the model labels X once more, if X is like the private rows."""
         missing = mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
         n_others = np.count_nonzero(self.guesses(self.features), axis=1) - 1.0
         curvature = max(float(n_others.mean()) / (len(self.contrasts) - 1), LEAST_CURVATURE)
-        moved = self.start + STEP / curvature * self.damped @ missing @ self.contrasts.T
-        return self_trained(self.features, moved)
+        step = STEP if self.self_training else STEP_ALONE
+        moved: Array = self.start + step / curvature * self.damped @ missing @ self.contrasts.T
+        return self_trained(self.features, moved) if self.self_training else moved
 
     def surprise(self, mean: Array) -> float | None:  # noqa: ARG002
         """The correction is right on private rows, however they are distributed: there is nothing to be warned of."""
@@ -115,6 +119,7 @@ def plan(start: Release | Rehearsed, auxiliary: AuxiliarySet, n_parties: int, te
         damped=whitening.basis[:, : chosen.k] * (extents / (extents**2 + whitening.values.mean())),
         contrasts=contrasts,
         clip_factor=chosen.clip_factor,
+        self_training=not terms.shift,
     )
     certificate = make_certificate(
         "refine", auxiliary, n_parties, _with_assumptions(terms, start), chosen.law,

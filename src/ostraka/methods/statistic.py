@@ -47,7 +47,7 @@ class StatisticTerms:
         delta: 0 for pure ε; otherwise a probability far below one over the number of parties.
         samples_each: how many samples a party typically has, from public knowledge. Only accuracy depends on it.
         shift: whether private samples may be distributed otherwise than the auxiliary ones; then what tells is released too (a little more
-            noise), and the auxiliary rows are weighted where they differ.
+            noise), and the auxiliary rows are weighted where they differ; `refine` takes the model as its step leaves it.
         noise: "auto" takes the law with the least noise, "l2" the paper's, "gaussian" one that composes in ρ (needs δ > 0).
         least_parties: refuse to release for fewer parties than this.
         assumed_public: what was read from private data because it is taken to be public; stated in the certificate.
