@@ -79,7 +79,7 @@ def _noise_to_signal(planned: StatisticPlan, auxiliary: AuxiliarySet) -> Array:
         ratios: Array = recipe.noise * math.sqrt(n_classes - 1) / np.sqrt(shares * (1.0 - 1.0 / n_classes))
         return ratios
     assert isinstance(recipe, CellsRecipe)
-    masses = np.bincount(recipe.cell_of(auxiliary.features), minlength=len(recipe.centres)) / auxiliary.n_samples
+    masses = np.bincount(recipe.assigned, minlength=len(recipe.centres)) / auxiliary.n_samples
     deviation = math.sqrt(variance(planned.law)) * planned.certificate.grid / planned.certificate.parties
     return np.sort(deviation / np.maximum(masses, 1.0 / auxiliary.n_samples))
 

@@ -16,6 +16,7 @@ from ostraka.contributions import LARGEST_DIMENSION, ContributionSum
 from ostraka.errors import InputError, ParameterError
 from ostraka.losses import Array
 from ostraka.methods import cells
+from ostraka.methods.cells import nearest_centres
 from ostraka.methods.statistic import StatisticPlan, StatisticTerms
 from tests.laws.test_statistics import World, grouped
 from tests.sensitivity.worlds import unit_rows
@@ -72,7 +73,7 @@ def test_shares_are_rounded_towards_zero_exactly(n_classes: int, samples: list[t
     planned = PLANS[n_classes]
     places, labels = (np.array(column, dtype=int) for column in (zip(*samples) if samples else ((), ())))
     (vector,) = sent([(CORNERS[places].reshape(-1, 2), labels)], planned).tolist()
-    order = planned.recipe.cell_of(CORNERS)
+    order = nearest_centres(CORNERS, planned.recipe.centres)
     expected = [Fraction(0)] * planned.ball.dimension
     for cell, label in samples:
         place, step = (order[cell], 2 * label - 1) if n_classes == 2 else (order[cell] * n_classes + label, 1)
@@ -121,7 +122,7 @@ def test_a_sample_goes_to_the_nearest_centre() -> None:
     planned = cells.plan(AuxiliarySet(features, (0, 1)), 50, TERMS, n_cells=12)
     rows = unit_rows(rng, 500, 6)
     distances = np.linalg.norm(rows[:, np.newaxis] - planned.recipe.centres, axis=2)
-    chosen = distances[np.arange(500), planned.recipe.cell_of(rows)]
+    chosen = distances[np.arange(500), nearest_centres(rows, planned.recipe.centres)]
     assert (chosen <= distances.min(axis=1) + 1e-5).all()
 
 
@@ -131,9 +132,9 @@ def test_a_tie_is_decided_by_the_sample_and_not_by_who_else_is_there() -> None:
     centre = rng.uniform(0.0, 0.1, 60)
     recipe = replace(PLANS[2].recipe, centres=np.stack([rng.permutation(centre) for _ in range(30)]))
     rows = np.linspace(0.5, 1.0, 900)[:, np.newaxis] * np.full(60, 60**-0.5)
-    together = recipe.cell_of(rows)
+    together = nearest_centres(rows, recipe.centres)
     for start, stop in [(0, 1), (3, 5), (10, 17), (100, 164), (200, 899)]:
-        assert (recipe.cell_of(rows[start:stop]) == together[start:stop]).all()
+        assert (nearest_centres(rows[start:stop], recipe.centres) == together[start:stop]).all()
 
 
 def test_a_delta_is_not_spent() -> None:

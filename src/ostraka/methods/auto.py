@@ -8,6 +8,7 @@ often with the labels wins. Everything comes from the auxiliary set and public n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from types import ModuleType
 
 import numpy as np
@@ -72,24 +73,32 @@ def release(
 
 def rehearsed_agreement(name: str, planned: StatisticPlan, auxiliary: AuxiliarySet, terms: StatisticTerms) -> float:
     """How often models learnt from made-up parties agree with the made-up labels, on average over labellings."""
-    generator = np.random.default_rng(1)
-    features = auxiliary.features
-    n_parties = planned.certificate.parties
-    each = min(terms.samples_each, MOST_SAMPLES)
+    features, n_parties = auxiliary.features, planned.certificate.parties
     made_up = min(n_parties, MOST_PARTIES)
     found = []
-    for labels in _labellings(features, auxiliary.n_classes, generator):
-        rows = generator.integers(0, len(features), made_up * each)
-        parties = Parties.group(features[rows], labels[rows], np.repeat(np.arange(made_up), each))
+    for labels, rows, seed in _worlds(auxiliary, made_up, min(terms.samples_each, MOST_SAMPLES)):
+        starts = np.arange(made_up + 1) * (len(rows) // made_up)
+        parties = Parties(features[rows], labels[rows], starts, np.arange(made_up))
         summed = planned.added(METHODS[name].contributions(parties, planned))
         total = [unit * n_parties // made_up for unit in summed.total]
-        model = planned.publish_total(total, Rehearsal(int(generator.integers(2**31)))).model
+        model = planned.model(planned.law.publish(total, Rehearsal(seed)))
         scores = features @ model.weights
         chosen = scores >= 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
         found.append(np.mean(chosen == labels))
     return float(np.mean(found))
 
 
+@lru_cache(maxsize=2)
+def _worlds(auxiliary: AuxiliarySet, made_up: int, each: int) -> list[tuple[Indices, Indices, int]]:
+    """Labels of the auxiliary rows, which of them the parties hold, and a seed for the noise: the same for every method and every ε."""
+    generator = np.random.default_rng(1)
+    return [
+        (labels, generator.integers(0, auxiliary.n_samples, made_up * each), int(generator.integers(2**31)))
+        for labels in _labellings(auxiliary.features, auxiliary.n_classes, generator)
+    ]
+
+
+@lru_cache(maxsize=2)
 def _sampled(auxiliary: AuxiliarySet) -> AuxiliarySet:
     """So many rows are enough to tell the methods apart."""
     if auxiliary.n_samples <= MOST_ROWS:

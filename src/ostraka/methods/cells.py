@@ -65,6 +65,8 @@ class CellsRecipe:
 
     features: Array
     centres: Array
+    assigned: NDArray[np.intp]
+    """The cell of each auxiliary row."""
     n_classes: int
     n_columns: int
     """1 for a difference of two classes, otherwise K."""
@@ -74,18 +76,9 @@ class CellsRecipe:
     """How many private samples there are in all, about."""
     noise: float
 
-    def cell_of(self, features: Array) -> NDArray[np.intp]:
-        """The nearest centre of each row."""
-        half_squares = np.einsum("ij,ij->i", self.centres, self.centres) / 2.0
-        nearest = [
-            np.argmax(own_products(features[start : start + ROWS_AT_ONCE // 8], self.centres.T) - half_squares, axis=1)
-            for start in range(0, features.shape[0], ROWS_AT_ONCE // 8)
-        ]
-        return np.concatenate(nearest) if nearest else np.zeros(0, dtype=np.intp)
-
     def weights(self, mean: Array) -> Array:
         """Clip to what a cell can hold, fit, let the model label X once more."""
-        K, cells = self.n_classes, self.cell_of(self.features)
+        K, cells = self.n_classes, self.assigned
         shares = self._shares(mean, cells)
         weighted = uniform(self.features) if shares is None else shares
         masses = np.bincount(cells, weights=weighted, minlength=len(self.centres)).astype(np.float64)
@@ -100,7 +93,7 @@ class CellsRecipe:
 
     def surprise(self, mean: Array) -> float | None:
         """Of the cells' private masses; with one signed column, of labels that outweigh the cell they are in."""
-        masses = np.bincount(self.cell_of(self.features), minlength=len(self.centres)) / len(self.features)
+        masses = np.bincount(self.assigned, minlength=len(self.centres)) / len(self.features)
         if self.n_columns > 1:
             return surprise(*self._gaps(mean, masses))
         excess = np.maximum(np.abs(mean) - masses, 0.0)
@@ -151,6 +144,7 @@ def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, n_cells
     recipe = CellsRecipe(
         features=features,
         centres=centres,
+        assigned=nearest_centres(features, centres),
         n_classes=K,
         n_columns=n_columns,
         reweighted=terms.shift,
@@ -174,7 +168,7 @@ def contributions(parties: Parties, planned: StatisticPlan) -> Iterator[Units]:
     step = max(1, ROWS_AT_ONCE * 8 // columns)
     for first in range(0, len(parties), step):
         part = parties.part(first, min(first + step, len(parties)))
-        cells = recipe.cell_of(part.features)
+        cells = nearest_centres(part.features, recipe.centres)
         sizes = np.diff(part.starts)
         owners = np.repeat(np.arange(len(part)), sizes)
         counts = np.zeros((len(part), columns), dtype=np.int64)
@@ -196,6 +190,16 @@ def release(
     """One classifier from everybody's histograms. A seeded `source` makes a rehearsal of it."""
     planned = plan(auxiliary, len(parties), terms)
     return planned.publish(planned.added(contributions(parties, planned)), source or Entropy(), charge)
+
+
+def nearest_centres(features: Array, centres: Array) -> NDArray[np.intp]:
+    """The cell of each row, from that row alone to the last bit."""
+    half_squares = np.einsum("ij,ij->i", centres, centres) / 2.0
+    nearest = [
+        np.argmax(own_products(features[start : start + ROWS_AT_ONCE // 8], centres.T) - half_squares, axis=1)
+        for start in range(0, features.shape[0], ROWS_AT_ONCE // 8)
+    ]
+    return np.concatenate(nearest) if nearest else np.zeros(0, dtype=np.intp)
 
 
 def _default_cells(n_auxiliary: int, n_parties: int, epsilon: float) -> int:
