@@ -276,7 +276,7 @@ class TestStatistics:
             ({"method": "soft", "delta": 1e-6}, {}, "0 for method 'soft'"),
             ({"method": "avg", "noise": "l2"}, {}, "\"auto\" for method 'avg'"),
             ({"method": "consensus", "shift": True}, {}, "False for method 'consensus'"),
-            ({"method": "cells", "start": "first.ostraka"}, {}, 'None, or method "refine"'),
+            ({"method": "cells", "start": "first.ostraka"}, {}, 'nothing, or method "refine"'),
             ({"method": "cells", "delta": 1e-6, "noise": "gaussian"}, {}, "discrete Laplace; or moments"),
         ],
     )
@@ -320,6 +320,17 @@ class TestStatistics:
             assert second.certificate_.start == first.release_.digest
             assert second.certificate_.total_epsilon == 10.0
         assert float(ledger.spent("0").to_dict()["epsilon"]) == 20.0
+
+    def test_a_second_round_takes_the_columns_of_the_first(self) -> None:
+        columns = ["a", "b", "c", "d"]
+        frame, public = pd.DataFrame(X, columns=columns), pd.DataFrame(PUBLIC, columns=columns)
+        first = PrivateClassifier("cells", 5.0, samples_each=7, random_state=0).fit(frame, Y, parties=PARTIES, auxiliary=public)
+        second = PrivateClassifier("refine", 5.0, samples_each=7, start=first.release_, random_state=0)
+        assert second.fit(frame, Y, parties=PARTIES, auxiliary=public).score(frame, Y) > 0.8
+        for other in (columns[::-1], ["a", "b", "c", "e"]):
+            moved = frame.set_axis(other, axis=1) if "e" in other else frame[other]
+            with pytest.raises(InputError, match=r"not those that the start was made for.*Nothing was drawn"):
+                second.fit(moved, Y, parties=PARTIES, auxiliary=public)
 
     def test_a_second_round_needs_its_first_in_the_ledger(self, tmp_path: Any) -> None:
         first = PrivateClassifier("cells", 3.0, samples_each=7).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)

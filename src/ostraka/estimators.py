@@ -157,6 +157,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         public = self._public_classes(auxiliary)
         terms = self._terms(classes_from_data=public is None)
         X, y = self._validated(X, y)
+        if self.method == "refine":
+            self._check_columns_of_start()
         classes, labels = _labelled(y, public)
         prepared = self._prepared(auxiliary, X.shape[1], _plain(classes))
         if prepared.classes != _plain(classes):
@@ -241,6 +243,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return auxiliary.classes
         return self._started().model.task.classes if self.method == "refine" else None
 
+    def _check_columns_of_start(self) -> None:
+        """The start's model speaks of columns by their place: they must be the same, in the same order."""
+        expected, given = self._started().model.task.feature_names, getattr(self, "feature_names_in_", None)
+        if expected is not None and given is not None and list(expected) != list(given):
+            raise InputError(
+                f"The columns of X, {list(given)[:8]}, are not those that the start was made for, {list(expected)[:8]}.",
+                "Give the same columns in the same order.",
+            )
+
     def _started(self) -> Release | Rehearsed:
         """The release from which `refine` starts."""
         if isinstance(self.start, Release | Rehearsed):
@@ -298,7 +309,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.method not in OF_LABELS and self.shift:
             raise ParameterError("shift", got=self.shift, allowed=f"False for method {self.method!r}; or " + ", ".join(OF_LABELS))
         if self.method != "refine" and self.start is not None:
-            raise ParameterError("start", got=f"an object of type {type(self.start).__name__}", allowed='None, or method "refine"')
+            raise ParameterError("start", got=f"{self.start}"[:80], allowed='nothing, or method "refine"')
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # one party's numbers must not show, not even as a warning
@@ -399,7 +410,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse a second round whose first one the ledger does not know: it could not tell what the two cost together."""
         start = self._started().digest
         if all(entry.digest != start for entry in book.history()):
-            raise ParameterError("start", got=f"the release {start[:12]}", allowed="one that this ledger has charged and recorded")
+            raise ParameterError(
+                "start",
+                got=f"the release {start[:12]}",
+                allowed="one that this ledger has charged and recorded: make both with the same ledger",
+            )
 
     def _averaged(self, parties: Parties, task: Task, terms: Terms, charge: ChargeFirst) -> Release | Rehearsed:
         show = watch("Training", self.progress)

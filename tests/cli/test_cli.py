@@ -174,7 +174,7 @@ class TestEveryCommand:
         assert code == 0
         assert "The certificate of the latter" in " ".join(out.split())
         assert (tmp_path / "new" / "demo.png").exists()
-        assert Release.load(tmp_path / "new" / "digits.ostraka").certificate.method == "avg"
+        assert Release.load(tmp_path / "new" / "digits.ostraka").certificate.method == "cells"
 
 
 class TestHelp:

@@ -32,7 +32,8 @@ def inspect(
     console = Console(highlight=False)
     console.print(str(release.certificate), markup=False, soft_wrap=True)
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in _facts(release.model.task, release.certificate).items():
+    facts = {**_facts(release.model.task, release.certificate), "digest": f"{release.digest}, by which ledgers and second rounds name it"}
+    for name, value in facts.items():
         table.add_row(name, value)
     console.print()
     console.print(table)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "Example: [bold]ostraka learn hospitals.csv --party-column hospital --label-column outcome --auxiliary public.csv "
-    "--method avg --epsilon 1 --lambda 0.001 --out model.ostraka[/]"
+    "--epsilon 1 --samples-each 8 --out model.ostraka[/]"
 )
 
 
@@ -63,13 +64,14 @@ def learn(
         Path | None, typer.Option(help="Public samples without labels, on which the parties vote; they also set the scale of the features.")
     ] = None,
     method: Annotated[
-        Method,
+        Method | None,
         typer.Option(
-            help="auto, with --auxiliary, is best: it takes moments (of labels) or cells (histograms of them). consensus: votes. "
+            help="auto, the default with --auxiliary, takes moments (of labels) or cells (histograms of them). consensus: votes. "
             "refine: a second round after one of these, with --start. "
-            "The paper's: soft (shares of votes), vote (majorities), avg (mean of the parties' own linear classifiers)."
+            "The paper's: soft (shares of votes), vote (majorities), avg (mean of the parties' own linear "
+            "classifiers), the default without --auxiliary."
         ),
-    ] = Method.soft,
+    ] = None,
     delta: Annotated[float, typer.Option(help="0 for pure ε. moments and consensus need less noise with a small δ, such as 1e-6.")] = 0.0,
     samples_each: Annotated[
         int, typer.Option(help="How many samples a party typically has, from public knowledge; for auto, moments and cells.")
@@ -126,6 +128,7 @@ def learn(
     check_new(out, force)
     check_writable(out)
     _check_distinct(out, data, auxiliary, ledger, start)
+    method = method or (Method.avg if auxiliary is None else Method.auto)
     if start is None and method is Method.refine:
         raise ParameterError("--start", got=None, allowed="an earlier release, for --method refine")
     _check_parties(data, party_column, rows_are_parties)
@@ -135,6 +138,8 @@ def learn(
     )
     if columns is None and hasattr(table.samples, "tocsr"):
         raise ParameterError("--columns", got=None, allowed="the public number of columns, for svmlight files")
+    if start is not None:
+        table = replace(table, samples=_in_order_of(start, table.samples))
     names = list(table.samples.columns) if hasattr(table.samples, "columns") else None
     public = None if auxiliary is None else tables.read(auxiliary, columns=names, n_columns=columns).samples
     console = Console(stderr=True)
@@ -162,6 +167,15 @@ def learn(
         estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
     estimator.release_.save(out)
     _report(out, estimator)
+
+
+def _in_order_of(start: Path, samples: Any) -> Any:
+    """The columns in the order of the start's model, where both have names; others are refused later, by name."""
+    from ostraka.release import Release
+
+    names = Release.load(start).model.task.feature_names
+    given = list(getattr(samples, "columns", []))
+    return samples[list(names)] if names is not None and sorted(names) == sorted(given) else samples
 
 
 def _check_distinct(out: Path, *others: Path | None) -> None:
@@ -193,6 +207,8 @@ def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool)
     """Who is protected must be said: a forgotten option must not turn whole hospitals into single patients."""
     from ostraka.errors import ParameterError
 
+    if party_column is not None and rows_are_parties:
+        raise ParameterError("--rows-are-parties", got="together with --party-column", allowed="one of the two")
     if data.is_file() and (party_column is None) != rows_are_parties:
         raise ParameterError("--party-column", got=party_column, allowed="the column that names the parties, or else --rows-are-parties")
 

@@ -23,8 +23,17 @@ def draw_accuracy(
     figure, axes = new_figure()
     for (method, calibration), (means, deviations) in curves.items():
         mean, sd = np.asarray(means), np.asarray(deviations)
-        line = "-" if calibration == "tight" else ":"
-        axes.plot(inverse_epsilons, mean, line, color=COLOURS[method], lw=1.8, marker="o", ms=3, label=f"{method}, {calibration}")
+        line, name = "-" if calibration == "tight" else ":", method if method == "auto" else f"{method}, {calibration}"
+        axes.plot(
+            inverse_epsilons,
+            mean,
+            line,
+            color=COLOURS[method],
+            lw=1.8,
+            marker="o",
+            ms=3,
+            label=method if method == "auto" else f"{method}, {calibration}",
+        )
         axes.fill_between(inverse_epsilons, mean - sd, mean + sd, color=COLOURS[method], alpha=0.12, lw=0)
     for name, value in references.items():
         axes.axhline(value, color=COLOURS[name], lw=1, ls="-" if name == "batch" else "--", label=f"{name} (not private)")
