@@ -42,7 +42,7 @@ from ostraka.whitening import Whitening
 
 __all__ = ["MomentsRecipe", "plan", "contributions", "release"]
 
-MISJUDGED = 0.3
+MISJUDGED = 0.15
 """The mean feature of shortened parties is known up to about this share of it."""
 
 
