@@ -76,7 +76,7 @@ compare: .venv/dev
 	$(BIN)/ostraka compare har --rare 0.1 --methods auto,moments,cells,consensus,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har
 	$(BIN)/ostraka compare har --rare 0.1 --shift --methods auto,moments,cells,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har-told
 	$(BIN)/ostraka compare har --shift --methods auto,moments,cells,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har-alike-told
-KDD_METHODS := auto,moments,cells,consensus,consensus-paper,refine,batch,soft,avg,pate,dp-gd,dp-fedavg,dp-gd-public,local-dp,pooled
+KDD_METHODS := auto,moments,cells,consensus-paper,batch,soft,avg,pate,dp-gd,dp-fedavg,local-dp,pooled
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -12,7 +12,7 @@ ranks settings, it is no promise of accuracy.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -66,9 +66,10 @@ def forecast(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms) -> 
     return sorted(found, key=lambda each: -each.agreement)
 
 
-def by_parties(auxiliary: AuxiliarySet, terms: StatisticTerms, candidates: Sequence[int]) -> dict[int, float]:
+def by_parties(auxiliary: AuxiliarySet, terms: StatisticTerms, candidates: Iterable[int]) -> dict[int, float]:
     """The better method's agreement for each number of parties."""
-    return {m: max(auto.agreement(name, auxiliary, m, terms) for name in auto.candidates(terms)) for m in sorted(candidates)}
+    found = {m: max(auto.agreement(name, auxiliary, m, terms) for name in auto.candidates(terms)) for m in candidates}
+    return dict(sorted(found.items()))
 
 
 def _noise_to_signal(planned: StatisticPlan, auxiliary: AuxiliarySet) -> Array:
@@ -84,6 +85,6 @@ def _noise_to_signal(planned: StatisticPlan, auxiliary: AuxiliarySet) -> Array:
     return np.sort(deviation / np.maximum(masses, 1.0 / auxiliary.n_samples))
 
 
-def at_epsilons(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, epsilons: Sequence[float]) -> list[list[Forecast]]:
+def at_epsilons(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, epsilons: Iterable[float]) -> list[list[Forecast]]:
     """Forecasts for several ε."""
     return [forecast(auxiliary, n_parties, replace(terms, epsilon=epsilon)) for epsilon in epsilons]

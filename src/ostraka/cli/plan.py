@@ -72,6 +72,7 @@ def _forecast(path: Path, parties: int, classes: int, epsilon: float, delta: flo
     from ostraka.datasets import tables
     from ostraka.forecast import at_epsilons, by_parties
     from ostraka.methods.statistic import StatisticTerms
+    from ostraka.progress import watch
     from ostraka.whitening import half_whitened
 
     samples = tables.read(path).samples
@@ -79,21 +80,23 @@ def _forecast(path: Path, parties: int, classes: int, epsilon: float, delta: flo
     names = tuple(range(classes))
     prepared = AuxiliarySet(samples, names, preprocessing=half_whitened(samples, classes))
     terms = StatisticTerms(epsilon=epsilon, delta=delta, samples_each=samples_each)
-    found = at_epsilons(prepared, parties, terms, [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)])
+    console = Console()
+    epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
+    found = at_epsilons(prepared, parties, terms, watch("Rehearsing", console.is_terminal)(epsilons, len(epsilons)))
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
     for name in ("ε", "method", "releases", "noise", "noise/signal", "agreement"):
         table.add_column(name, justify="right")
     for better, _ in found:
-        kind = "directions" if better.method == "moments" else "cells"
+        kind = ("direction" if better.method == "moments" else "cell") + "s" * (better.directions != 1)
         ratios = sorted(better.noise_to_signal)
         row = (f"{better.epsilon:g}", better.method, f"{better.directions} {kind}", better.noise, f"{ratios[0]:.2g} to {ratios[-1]:.2g}")
         table.add_row(*row, f"{better.agreement:.2f}")
-    console = Console()
     console.print(
         f"{parties} parties of about {samples_each} samples, {classes} classes, δ = {delta:g}; rehearsed on made-up labels of {path}."
     )
     console.print(table)
-    sizes = by_parties(prepared, terms, [max(2, round(parties * factor)) for factor in (0.1, 0.3, 1.0, 3.0, 10.0)])
+    candidates = [max(2, round(parties * factor)) for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
+    sizes = by_parties(prepared, terms, watch("Other numbers of parties", console.is_terminal)(candidates, len(candidates)))
     needed = ", ".join(f"{agreement:.2f} with {size} parties" for size, agreement in sizes.items())
     console.print(f"At ε = {epsilon:g} the agreement would be {needed}.")
     console.print("Made-up labels are not yours: the agreement ranks settings, it does not promise an accuracy.")
