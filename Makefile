@@ -70,13 +70,14 @@ reproduce: .venv/dev
 compare: .venv/dev
 	$(BIN)/ostraka compare har --out docs/comparison/har
 	$(BIN)/ostraka compare digits --out docs/comparison/digits
-	$(BIN)/ostraka compare urls --out docs/comparison/urls
+	$(BIN)/ostraka compare urls --methods $(URLS_METHODS) --out docs/comparison/urls
 	$(BIN)/ostraka compare kdd99 --methods $(KDD_METHODS) --out docs/comparison/kdd99
 	$(BIN)/ostraka compare kdd99 --parties 20000 --methods auto,consensus-paper --out docs/comparison/kdd99-20000
 	$(BIN)/ostraka compare har --rare 0.1 --methods auto,moments,cells,consensus,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har
 	$(BIN)/ostraka compare har --rare 0.1 --shift --methods auto,moments,cells,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har-told
 	$(BIN)/ostraka compare har --shift --methods auto,moments,cells,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har-alike-told
 KDD_METHODS := auto,moments,cells,consensus-paper,batch,soft,avg,pate,dp-gd,dp-fedavg,local-dp,pooled
+URLS_METHODS := auto,moments,cells,consensus,consensus-paper,batch,soft,avg,pate,pate-confident,dp-gd,dp-fedavg,dp-gd-public,local-dp,pooled
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
