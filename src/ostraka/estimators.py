@@ -75,6 +75,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         noise: the law of the noise, for our own methods: "auto", "l2" or "gaussian".
         shift: whether private samples may be distributed otherwise than the auxiliary ones. "auto", "moments" and "cells" then release
             what tells, and weight the auxiliary samples where they differ; "refine" relies on them less. A `ShiftWarning` comes either way.
+        penalty: of the ridge fits after the noise, for our own methods; None: from the noise. Choosing it is free of budget.
         start: for "refine", the earlier release to start from, or the path of one. It has cost its own ε; this one costs another.
         lambda_: strength of the regulariser, local and global; choose it without looking at private data.
         calibration: "tight" (the smallest sensitivities we can prove) or "paper" (those of Hamm et al. 2016).
@@ -107,6 +108,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         samples_each: int = 10,
         noise: str = "auto",
         shift: bool = False,
+        penalty: float | None = None,
         start: Any = None,
         lambda_: float = 1e-4,
         calibration: str = "tight",
@@ -127,6 +129,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.samples_each = samples_each
         self.noise = noise
         self.shift = shift
+        self.penalty = penalty
         self.start = start
         self.lambda_ = lambda_
         self.calibration = calibration
@@ -285,6 +288,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 delta=self.delta,
                 samples_each=self.samples_each,
                 shift=self.shift,
+                penalty=self.penalty,
                 noise=self.noise,  # type: ignore[arg-type]
                 least_parties=self.least_parties,
                 assumed_public=assumed,
@@ -306,6 +310,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(
                 "noise", got=self.noise, allowed=f'"auto" for method {self.method!r}; or one of ' + ", ".join(OF_A_STATISTIC)
             )
+        if self.method not in OF_A_STATISTIC and self.penalty is not None:
+            raise ParameterError("penalty", got=self.penalty, allowed=f"None for method {self.method!r}, which has lambda_")
         if self.method not in OF_LABELS and self.shift:
             raise ParameterError("shift", got=self.shift, allowed=f"False for method {self.method!r}; or " + ", ".join(OF_LABELS))
         if self.method != "refine" and self.start is not None:

@@ -43,6 +43,17 @@ def test_the_declared_noise_is_that_of_the_mean(method: str) -> None:
     assert abs(ours / deviation - 1.0) <= 1e-9
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_penalty_can_be_set_and_changes_the_model_alone(method: str) -> None:
+    case = Case(method, 3, 0.0)
+    plans = [case.plan(case.terms(penalty=penalty)) for penalty in (None, 1e-3, 1e3)]
+    assert plans[0].certificate == plans[1].certificate == plans[2].certificate
+    total = case.total(case.world(), plans[0])
+    usual, light, heavy = (np.linalg.norm(planned.model(total).weights) for planned in plans)
+    assert heavy < 1e-2 * light
+    assert heavy < usual
+
+
 class Echo:
     """A recipe that shows what it is given."""
 

@@ -81,6 +81,9 @@ def learn(
         bool,
         typer.Option("--shift", help="Private samples may be distributed otherwise than --auxiliary; for auto, moments, cells, refine."),
     ] = False,
+    penalty: Annotated[
+        float | None, typer.Option(help="Of the fits after the noise, for our own methods; by default from the noise. Free of budget.")
+    ] = None,
     start: Annotated[Path | None, typer.Option(help="For refine: the earlier release to start from. It keeps its own price.")] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="A ledger (ostraka ledger init): every party is charged before noise is drawn, or nothing happens.")
@@ -151,6 +154,7 @@ def learn(
         samples_each=samples_each,
         noise=noise.value,
         shift=shift,
+        penalty=penalty,
         start=start,
         ledger=ledger,
         calibration=calibration.value,

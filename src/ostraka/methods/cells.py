@@ -75,6 +75,8 @@ class CellsRecipe:
     n_samples: float
     """How many private samples there are in all, about."""
     noise: float
+    penalty: float | None = None
+    """Of the last fit, if it was set."""
 
     def weights(self, mean: Array) -> Array:
         """Clip to what a cell can hold, fit, let the model label X once more."""
@@ -89,7 +91,7 @@ class CellsRecipe:
         variances = noise_variance + masses / (K * self.n_samples) + MISFIT * masses**2 / K
         prior = PRIOR / K
         fitted = prior * sums.T @ np.linalg.solve(prior * sums @ sums.T + np.diag(variances), centred)
-        return self_trained(self.features, fitted, shares)
+        return self_trained(self.features, fitted, shares, self.penalty)
 
     def surprise(self, mean: Array) -> float | None:
         """Of the cells' private masses; with one signed column, of labels that outweigh the cell they are in."""
@@ -150,6 +152,7 @@ def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, n_cells
         reweighted=terms.shift,
         n_samples=float(n_parties) * terms.samples_each,
         noise=law.scale / (UNITS * n_parties),
+        penalty=terms.penalty,
     )
     certificate = make_certificate(
         "cells", auxiliary, n_parties, terms, law,

@@ -52,14 +52,16 @@ class ConsensusRecipe:
     """Φ̂ as float64: whole numbers, exactly."""
     contrasts: Array
     noise: float
+    penalty: float | None = None
+    """Of the fits after the noise, if it was set."""
 
     def weights(self, mean: Array) -> Array:
         """Labels with these moments, fitted."""
         n, n_classes = len(self.features), len(self.contrasts)
         white, contrasts = self.white * 2.0**-WHITE_BITS, self.contrasts * 2.0**-CONTRAST_BITS
         labels = feasible_labels(white, contrasts, mean.reshape(white.shape[1], -1) / n)
-        weights = ridge(self.features, labels, n_classes * (self.noise**2 + 1.0 / n))
-        return weights if self.noise**2 < 1.0 / (8.0 * n) else self_trained(self.features, weights)
+        weights = ridge(self.features, labels, n_classes * (self.noise**2 + 1.0 / n) if self.penalty is None else self.penalty)
+        return weights if self.noise**2 < 1.0 / (8.0 * n) else self_trained(self.features, weights, penalty=self.penalty)
 
     def surprise(self, mean: Array) -> float | None:  # noqa: ARG002
         """Votes are cast on the auxiliary rows themselves: nothing of private features is in them."""
@@ -83,7 +85,8 @@ def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, k: int 
     sensitivity = vote_sensitivity(white, contrasts)
     law = l2_law(terms.epsilon, terms.delta, sensitivity, dimension, terms.noise)
     grid = 2.0 ** -(WHITE_BITS + CONTRAST_BITS)
-    recipe = ConsensusRecipe(features=features, white=white, contrasts=contrasts, noise=math.sqrt(variance(law)) * grid / (n_parties * n))
+    noise = math.sqrt(variance(law)) * grid / (n_parties * n)
+    recipe = ConsensusRecipe(features=features, white=white, contrasts=contrasts, noise=noise, penalty=terms.penalty)
     certificate = make_certificate(
         "consensus", auxiliary, n_parties, terms, law, sensitivity=sensitivity, grid=grid, radius=None,
         coordinates=f"{k} whitened directions, {n_classes - 1} differences of classes",

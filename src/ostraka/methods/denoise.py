@@ -85,8 +85,8 @@ def ridge(features: Array, labels: Array, penalty: float, shares: Array | None =
     return weights
 
 
-def self_trained(features: Array, weights: Array, shares: Array | None = None) -> Array:
-    """Fit the model's own answers on X, with a penalty of K/N."""
+def self_trained(features: Array, weights: Array, shares: Array | None = None, penalty: float | None = None) -> Array:
+    """Fit the model's own answers on X, with a penalty of K/N unless another one is given."""
     n_classes = weights.shape[1]
     answers = np.eye(n_classes)[(features @ weights).argmax(axis=1)]
-    return ridge(features, answers, n_classes / len(features), shares)
+    return ridge(features, answers, n_classes / len(features) if penalty is None else penalty, shares)

@@ -58,6 +58,8 @@ class MomentsRecipe:
     noise: float
     sampling: float
     """The variance of one coordinate for as many private, auxiliary and simulated samples."""
+    penalty: float | None = None
+    """Of the fits after the noise, if it was set."""
     expected: Array | None = None
     """Where the mean feature is released: what it is for parties made of auxiliary rows, shortening included."""
 
@@ -67,9 +69,10 @@ class MomentsRecipe:
         target, white, contrasts = self._target(mean), self.features @ self.whitening, self.contrasts[:, : n_classes - 1]
         shares = self._shares(target, white)
         labels = feasible_labels(white, contrasts, target[:, : n_classes - 1], shares)
-        weights = ridge(self.features, labels, n_classes * (self.noise**2 + 1.0 / n), shares)
+        penalty = n_classes * (self.noise**2 + 1.0 / n) if self.penalty is None else self.penalty
+        weights = ridge(self.features, labels, penalty, shares)
         # Where the noise is below the sampling error of X the model needs no rounding off, and would lose by it.
-        return weights if self.noise**2 < 1.0 / (8.0 * n) else self_trained(self.features, weights, shares)
+        return weights if self.noise**2 < 1.0 / (8.0 * n) else self_trained(self.features, weights, shares, self.penalty)
 
     def surprise(self, mean: Array) -> float | None:
         """Of the private mean feature where it was released; otherwise of moments that no labels of the auxiliary set have."""
@@ -121,6 +124,7 @@ def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms) -> Stat
         contrasts=contrasts,
         clip_factor=chosen.clip_factor,
         noise=chosen.noise,
+        penalty=terms.penalty,
         sampling=1.0 / (float(n_parties) * terms.samples_each) + 1.0 / len(features) + 1.0 / (N_SIMULATED * terms.samples_each),
         expected=math.sqrt(n_classes) * simulated.shortened_mean(chosen.k)[:, -1] if terms.shift else None,
     )

@@ -69,6 +69,8 @@ class RefineRecipe:
     contrasts: Array
     clip_factor: float
     self_training: bool
+    penalty: float | None = None
+    """Of the last fit, if it was set."""
 
     def residuals(self, features: Any, labels: NDArray[Any]) -> Array:
         """(e_y − s(x))ᵀQ for each row, from that row alone: no product of matrices, see `own_products`."""
@@ -89,7 +91,7 @@ class RefineRecipe:
         curvature = max(float(n_others.mean()) / (len(self.contrasts) - 1), LEAST_CURVATURE)
         step = STEP if self.self_training else STEP_ALONE
         moved: Array = self.start + step / curvature * self.damped @ missing @ self.contrasts.T
-        return self_trained(self.features, moved) if self.self_training else moved
+        return self_trained(self.features, moved, penalty=self.penalty) if self.self_training else moved
 
     def surprise(self, mean: Array) -> float | None:  # noqa: ARG002
         """The correction is right on private rows, however they are distributed: there is nothing to be warned of."""
@@ -120,6 +122,7 @@ def plan(start: Release | Rehearsed, auxiliary: AuxiliarySet, n_parties: int, te
         contrasts=contrasts,
         clip_factor=chosen.clip_factor,
         self_training=not terms.shift,
+        penalty=terms.penalty,
     )
     certificate = make_certificate(
         "refine", auxiliary, n_parties, _with_assumptions(terms, start), chosen.law,

@@ -48,6 +48,8 @@ class StatisticTerms:
         samples_each: how many samples a party typically has, from public knowledge. Only accuracy depends on it.
         shift: whether private samples may be distributed otherwise than the auxiliary ones; then what tells is released too (a little more
             noise), and the auxiliary rows are weighted where they differ; `refine` takes the model as its step leaves it.
+        penalty: of the ridge fits to the auxiliary samples, after the noise; None: from the noise and the number of samples. Choosing it
+            is free of budget: nothing after the noise sees private data.
         noise: "auto" takes the law with the least noise, "l2" the paper's, "gaussian" one that composes in ρ (needs δ > 0).
         least_parties: refuse to release for fewer parties than this.
         assumed_public: what was read from private data because it is taken to be public; stated in the certificate.
@@ -58,6 +60,7 @@ class StatisticTerms:
     delta: float = 0.0
     samples_each: int = 10
     shift: bool = False
+    penalty: float | None = None
     noise: NoiseName = "auto"
     least_parties: int = 2
     assumed_public: tuple[str, ...] = ()
@@ -67,6 +70,8 @@ class StatisticTerms:
         object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 0.1, "0, or a probability up to 0.1"))
         object.__setattr__(self, "samples_each", count("samples_each", self.samples_each, 1, N_PARTIES_BOUND))
         object.__setattr__(self, "shift", bool(self.shift))
+        if self.penalty is not None:
+            object.__setattr__(self, "penalty", number("penalty", self.penalty, 1e-12, 1e12))
         object.__setattr__(self, "least_parties", count("least_parties", self.least_parties, 2))
         if self.noise not in get_args(NoiseName):
             raise ParameterError("noise", got=self.noise, allowed=", ".join(get_args(NoiseName)))
