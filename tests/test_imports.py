@@ -22,6 +22,7 @@ LAYERS = [
     {"sensitivity", "noise"},
     {"local"},
     {"methods"},
+    {"given"},
     {"planner", "forecast", "estimators"},
     {"datasets", "export"},
     {"figures"},

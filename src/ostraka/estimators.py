@@ -14,9 +14,8 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -29,17 +28,17 @@ from sklearn.utils.validation import check_is_fitted
 from ostraka.auxiliary import AuxiliarySet
 from ostraka.ballot import Ballot
 from ostraka.certificate import Certificate
-from ostraka.classes import ClassIndex, ClassName
+from ostraka.classes import ClassName
 from ostraka.errors import (
     CloneError,
     InputError,
-    LabelError,
     LedgerWarning,
     OstrakaError,
     ParameterError,
     ShapeError,
     ShiftWarning,
 )
+from ostraka.given import NUMBERS, account, labelled, length, numeric, plain, same_samples, validate
 from ostraka.ledger import Charge, Cost, Ledger
 from ostraka.local.parties import Parties, linear_parameters, tally_linear_parties, tally_parties
 from ostraka.methods import auto, avg, cells, consensus, moments, refine, soft, vote
@@ -155,17 +154,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 (`avg` needs none).
 
         """
-        if auxiliary is not None and _same(auxiliary, X):
+        if auxiliary is not None and same_samples(auxiliary, X):
             raise ParameterError("auxiliary", got="X itself", allowed="other, public samples: their scale is published")
         public = self._public_classes(auxiliary)
         terms = self._terms(classes_from_data=public is None)
         X, y = self._validated(X, y)
         if self.method == "refine":
             self._check_columns_of_start()
-        classes, labels = _labelled(y, public)
-        prepared = self._prepared(auxiliary, X.shape[1], _plain(classes))
-        if prepared.classes != _plain(classes):
-            raise ParameterError("auxiliary.classes", got=prepared.classes, allowed=str(_plain(classes)))
+        classes, labels = labelled(y, public)
+        prepared = self._prepared(auxiliary, X.shape[1], plain(classes))
+        if prepared.classes != plain(classes):
+            raise ParameterError("auxiliary.classes", got=prepared.classes, allowed=str(plain(classes)))
         task = Task.of(prepared)
         if task.n_columns != X.shape[1]:
             raise ShapeError("The auxiliary samples", got=(prepared.n_samples, task.n_columns), allowed=f"{X.shape[1]} columns, as X has")
@@ -190,7 +189,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         terms = self._terms()
         prepared = self._prepared_for_votes(auxiliary)
         tally = Tally(prepared)
-        for classifier in watch("Voting", self.progress)(classifiers, _length(classifiers)):
+        for classifier in watch("Voting", self.progress)(classifiers, length(classifiers)):
             tally.add(Ballot.cast(classifier, prepared))
         return self._from_votes(tally, terms, parties)
 
@@ -199,14 +198,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         terms = self._terms()
         prepared = self._prepared_for_votes(auxiliary)
         tally = Tally(prepared)
-        for ballot in watch("Counting", self.progress)(ballots, _length(ballots)):
+        for ballot in watch("Counting", self.progress)(ballots, length(ballots)):
             tally.add(ballot)
         return self._from_votes(tally, terms, parties)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores: one number per sample for two classes, one per class for more."""
         check_is_fitted(self)
-        return self.release_.model.scores(_validate(self, X, reset=False, **_NUMBERS))
+        return self.release_.model.scores(validate(self, X, reset=False, **NUMBERS))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each sample."""
@@ -218,7 +217,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The model's probabilities, a column per class. After noise they are no longer calibrated."""
         check_is_fitted(self)
-        return self.release_.model.predict_proba(_validate(self, X, reset=False, **_NUMBERS))
+        return self.release_.model.predict_proba(validate(self, X, reset=False, **NUMBERS))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "release_")
@@ -320,7 +319,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # one party's numbers must not show, not even as a warning
             warnings.simplefilter("ignore", RuntimeWarning)
-            X, y = _validate(self, X, y, **_NUMBERS)
+            X, y = validate(self, X, y, **NUMBERS)
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(y)
         return X, y
@@ -352,7 +351,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(auxiliary, AuxiliarySet):
             if self.classes is None:
                 raise ParameterError("classes", got=None, allowed="the list of classes, or give an AuxiliarySet")
-            auxiliary = self._scaled(auxiliary, _plain(np.asarray(list(self.classes))))
+            auxiliary = self._scaled(auxiliary, plain(np.asarray(list(self.classes))))
         prepared: AuxiliarySet = auxiliary
         return prepared
 
@@ -360,7 +359,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.method == "refine":
             return AuxiliarySet(samples, classes, preprocessing=self._started().model.task.preprocessing)
         if self.method in OF_A_STATISTIC:
-            return AuxiliarySet(samples, classes, preprocessing=half_whitened(_numeric(samples), len(classes)))
+            return AuxiliarySet(samples, classes, preprocessing=half_whitened(numeric(samples), len(classes)))
         if self.radius is not None:
             return AuxiliarySet(samples, classes, preprocessing=Preprocessing(radius=self.radius, constant=self.intercept))
         return AuxiliarySet.scaled(samples, classes, self.intercept, standardise=True, quantile=0.95)
@@ -381,7 +380,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = None if parties is None else list(parties)
         if names is not None and len(names) != tally.n_parties:
             raise ShapeError("parties", got=(len(names),), allowed=f"({tally.n_parties},), one name for each")
-        if names is not None and len({_account(name) for name in names}) < len(names):
+        if names is not None and len({account(name) for name in names}) < len(names):
             raise ParameterError("parties", got="a name that stands there twice", allowed="one ballot for each party")
         with self._charging(names) as charge:
             self._published(self._polled(tally, terms, charge), np.asarray(tally.auxiliary.classes), tally.auxiliary)
@@ -399,7 +398,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         charged: list[Charge] = []
 
         def charge(certificate: Certificate) -> None:
-            charged.append(book.charge([_account(name) for name in names], Cost.of(certificate), f"{certificate.method}"))
+            charged.append(book.charge([account(name) for name in names], Cost.of(certificate), f"{certificate.method}"))
 
         if self.method == "refine" and self.random_state is None:
             self._check_charged(book)
@@ -454,70 +453,3 @@ def _warn(told: str, kind: type[Warning]) -> None:
     """Warn without failing: where warnings are errors a release that was paid for would be lost with the expression that made it."""
     with contextlib.suppress(kind):
         warnings.warn(told, kind, stacklevel=4)
-
-
-_NUMBERS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
-
-
-def _validate(estimator: PrivateClassifier, *arrays: Any, **options: Any) -> Any:
-    """scikit-learn's own checks: a function since 1.6, a method before."""
-    arrays = (_readable(arrays[0]), *arrays[1:])
-    try:
-        from sklearn.utils.validation import validate_data
-    except ImportError:
-        return estimator._validate_data(*arrays, **options)
-    return validate_data(estimator, *arrays, **options)
-
-
-def _labelled(y: NDArray[Any], public: Iterable[ClassName] | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The classes, from the public list or else from the labels, and the index of each label."""
-    classes, labels = np.unique(y, return_inverse=True)
-    if public is not None:
-        classes = np.asarray(list(public))
-        labels = ClassIndex(_plain(classes)).of(y)
-    if len(classes) < 2:
-        raise LabelError(
-            f"y holds one class only, {classes[0]!r}.", "A classifier needs at least two; give classes=[...] if there are more."
-        )
-    return classes, labels
-
-
-def _same(auxiliary: Any, X: Any) -> bool:
-    """Whether somebody gave the private samples as the public ones."""
-    if auxiliary is X:
-        return True
-    both = isinstance(auxiliary, np.ndarray) and isinstance(X, np.ndarray)
-    return both and auxiliary.shape == X.shape and bool(np.array_equal(auxiliary, X))
-
-
-def _readable(X: Any) -> Any:
-    """Tables whose column names scikit-learn cannot read (polars 2 with scikit-learn up to 1.8) as pandas, where that is installed."""
-    if hasattr(X, "columns") and hasattr(X, "to_numpy") and not hasattr(X, "iloc") and find_spec("pandas") is not None:
-        import pandas as pd
-
-        return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
-    return X
-
-
-def _account(name: Any) -> str:
-    """A party's name in the ledger: 3 and 3.0 are one party, because a table may turn the first into the second."""
-    if isinstance(name, float) and not name.is_integer():
-        raise ParameterError("parties", got=name, allowed="texts or whole numbers, where a ledger keeps the account")
-    return str(int(name)) if isinstance(name, float) else str(name)
-
-
-def _numeric(samples: Any) -> Any:
-    """A data frame as an array; arrays and sparse matrices as they are."""
-    return samples if hasattr(samples, "tocsr") else np.asarray(samples, dtype=np.float64)
-
-
-def _plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:
-    """Class names as Python values; truth values and whole floats become integers."""
-    names = classes.tolist()
-    if classes.dtype.kind in "bf":
-        names = [int(name) for name in names]
-    return tuple(names)
-
-
-def _length(items: Iterable[Any]) -> int | None:
-    return len(items) if isinstance(items, Sized) else None

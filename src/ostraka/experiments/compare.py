@@ -61,7 +61,7 @@ class CompareSettings:
     draws: int = 10
     """Draws of noise per trial."""
     rare: float = 1.0
-    """Below 1, the auxiliary set keeps only this share of every second class: it is not like the private data (docs/shift.md)."""
+    """Below 1, the auxiliary set keeps only this share of every second class: it is not like the private data (docs/how-to/shift.md)."""
     shift: bool = False
     """Whether ours are told that it may not be."""
     seed: int = 0

@@ -1,0 +1,44 @@
+"""What people give, and what becomes of it; the estimator's tests try the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from ostraka.errors import LabelError, ParameterError, UnknownClassError
+from ostraka.given import account, labelled, length, numeric, plain, same_samples
+
+
+def test_labels_are_numbered_by_the_public_list() -> None:
+    classes, labels = labelled(np.array(["b", "a", "b"]), ["b", "a", "c"])
+    assert (classes.tolist(), labels.tolist()) == (["b", "a", "c"], [0, 1, 0])
+    classes, labels = labelled(np.array([7, 3, 7]), None)
+    assert (classes.tolist(), labels.tolist()) == ([3, 7], [1, 0, 1])
+    with pytest.raises(UnknownClassError):
+        labelled(np.array(["d"]), ["a", "b"])
+    with pytest.raises(LabelError, match="one class only"):
+        labelled(np.array([1, 1]), None)
+
+
+def test_one_party_has_one_account() -> None:
+    assert account(3) == account(3.0) == account("3") == "3"
+    with pytest.raises(ParameterError, match="whole numbers"):
+        account(3.5)
+
+
+def test_private_samples_are_recognised_as_themselves() -> None:
+    X = np.ones((3, 2))
+    assert same_samples(X, X)
+    assert same_samples(X.copy(), X)
+    assert not same_samples(X[:2], X)
+    assert not same_samples([[1.0]], X)
+
+
+def test_small_conversions() -> None:
+    assert plain(np.array([1.0, 2.0])) == (1, 2)
+    assert plain(np.array([False, True])) == (0, 1)
+    sparse = csr_matrix(np.eye(2))
+    assert numeric(sparse) is sparse
+    assert numeric([[1, 2]]).dtype == np.float64
+    assert (length([1, 2]), length(iter([1]))) == (2, None)
