@@ -24,7 +24,9 @@ Rows = list[dict[str, Any]]
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for core.json and core.md")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, help="folder for core.json and core.md"
+    )
     out = parser.parse_args().out
     console = Console()
     with console.status("Building the KDD-99 auxiliary problem"):
@@ -34,15 +36,22 @@ def main() -> None:
     for threads, words in ((1, "one thread"), (None, "all cores")):
         with threadpool_limits(limits=threads, user_api="blas"):
             with console.status(f"Solvers, {words}"):
-                sections[f"Solvers on KDD-99 ({size}), ‖∇R‖ ≤ 1e-8, {words}"] = solver.compare(auxiliary, shares)
+                sections[f"Solvers on KDD-99 ({size}), ‖∇R‖ ≤ 1e-8, {words}"] = solver.compare(
+                    auxiliary, shares
+                )
             with console.status(f"Ballots, {words}"):
-                sections[f"Ballots of 5 000 linear classifiers on {size}, {words}"] = casting.compare(auxiliary)
+                sections[f"Ballots of 5 000 linear classifiers on {size}, {words}"] = (
+                    casting.compare(auxiliary)
+                )
     with console.status("Noise"):
         sections["Exact ℓ2 draws"] = noise.compare()
+        sections["Certified calibrations for ε = 1, δ = 1e-6"] = noise.calibrations()
     with console.status("Streams"):
         sections["Adding up what arrives"] = streaming.compare()
     with console.status("Local training"):
-        sections["Local training, batched, against a loop over scikit-learn (‖∇R‖ ≤ 1e-8)"] = local_training.compare()
+        sections["Local training, batched, against a loop over scikit-learn (‖∇R‖ ≤ 1e-8)"] = (
+            local_training.compare()
+        )
     with console.status("10 000 parties"):
         sections["A scikit-learn classifier for each of 10 000 parties"] = fitting.compare()
     for title, rows in sections.items():
@@ -53,7 +62,9 @@ def main() -> None:
 def _table(title: str, rows: Rows) -> Table:
     table = Table(title=title, title_justify="left")
     for name in rows[0]:
-        table.add_column(name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "right")
+        table.add_column(
+            name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "right"
+        )
     for row in rows:
         table.add_row(*map(_cell, row.values()))
     return table
@@ -65,9 +76,15 @@ def _cell(value: Any) -> str:
 
 def _write(out: Path, sections: dict[str, Rows]) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
+    versions = {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
     content = {"versions": {**versions, "scikit-learn": sklearn.__version__}, "sections": sections}
-    (out / "core.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "core.json").write_text(
+        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     lines = ["# Speed, measured side by side", ""]
     for title, rows in sections.items():
         names = list(rows[0])

@@ -28,8 +28,13 @@ def compare() -> list[dict[str, Any]]:
     """Seconds for both, and their ratio."""
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((N_PARTIES, SAMPLES_EACH, N_FEATURES))
-    labels = (samples[:, :, 0] + 0.5 * rng.standard_normal((N_PARTIES, SAMPLES_EACH)) > 0).astype(np.int64)
-    labels[:, 0], labels[:, 1] = 0, 1  # every party has both classes, so that both sides train as often
+    labels = (samples[:, :, 0] + 0.5 * rng.standard_normal((N_PARTIES, SAMPLES_EACH)) > 0).astype(
+        np.int64
+    )
+    labels[:, 0], labels[:, 1] = (
+        0,
+        1,
+    )  # every party has both classes, so that both sides train as often
     parties = np.repeat(np.arange(N_PARTIES), SAMPLES_EACH)
     public = rng.standard_normal((N_AUXILIARY, N_FEATURES))
     batches = np.array_split(np.arange(N_PARTIES), 32)
@@ -39,7 +44,12 @@ def compare() -> list[dict[str, Any]]:
 
     def private() -> None:
         model = PrivateClassifier("soft", 1.0, local=LogisticRegression(max_iter=1000))
-        model.fit(samples.reshape(-1, N_FEATURES), labels.ravel(), parties=parties, auxiliary=public)
+        model.fit(
+            samples.reshape(-1, N_FEATURES), labels.ravel(), parties=parties, auxiliary=public
+        )
 
     seconds = best_times({"bare local fits": bare, "PrivateClassifier.fit": private})
-    return [{"work": name, "seconds": took, "times_bare": took / seconds["bare local fits"]} for name, took in seconds.items()]
+    return [
+        {"work": name, "seconds": took, "times_bare": took / seconds["bare local fits"]}
+        for name, took in seconds.items()
+    ]

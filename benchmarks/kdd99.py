@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.auxiliary import AuxiliarySet
 from ostraka.datasets import load
 from ostraka.experiments.tasks import TASKS, split
-from ostraka.local.parties import tally_linear_parties
+from ostraka.party.training.votes import count_linear_votes
+from ostraka.public.auxiliary import AuxiliarySet
 
 __all__ = ["auxiliary_problem"]
 
@@ -18,4 +18,6 @@ N_PARTIES = 300
 def auxiliary_problem(seed: int = 0) -> tuple[AuxiliarySet, NDArray[np.float64]]:
     """The auxiliary set and the share of votes for "attack" on each of its samples."""
     drawn = split(load("kdd99"), TASKS["kdd99"], N_PARTIES, np.random.default_rng(seed))
-    return drawn.auxiliary, tally_linear_parties(drawn.parties, drawn.auxiliary, 1e-4, "logistic").shares()[:, 1]
+    blocks = count_linear_votes(drawn.parties, drawn.auxiliary.features, 2, 1e-4, "logistic")
+    counts = np.sum([block for _, block in blocks], axis=0)
+    return drawn.auxiliary, counts[:, 1] / len(drawn.parties)

@@ -14,15 +14,18 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import best_times
-from ostraka.local.batched import train_batched
-from ostraka.losses import loss_for
+from ostraka.party.training.batched import train_batched
 from ostraka.solve import Risk
+from ostraka.solve.losses import loss_for
 
 __all__ = ["compare"]
 
 LAMBDA, GRADIENT_NORM, N_TIMED = 1e-4, 1e-8, 200
 TOLERANCES = [10.0**-power for power in range(6, 16)]
-SETTINGS = {"20 000 parties of 22 × 121, 2 classes": (20_000, 22, 121, 2), "1 000 parties of 6 × 50, 6 classes": (1_000, 6, 50, 6)}
+SETTINGS = {
+    "20 000 parties of 22 × 121, 2 classes": (20_000, 22, 121, 2),
+    "1 000 parties of 6 × 50, 6 classes": (1_000, 6, 50, 6),
+}
 
 
 def compare() -> list[dict[str, Any]]:
@@ -37,8 +40,12 @@ def _row(name: str, n_parties: int, n: int, d: int, n_classes: int) -> dict[str,
     rows = centres[labels] + 2.0 * rng.standard_normal((n_parties * n, d))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) * (1.0 + 1e-9)
     starts = np.arange(0, n_parties * n + 1, n)
-    train_batched(rows[: 2 * n], labels[: 2 * n], starts[:3], n_classes, LAMBDA)  # compiled before the clock starts
-    seconds = best_times({"ours": lambda: train_batched(rows, labels, starts, n_classes, LAMBDA, GRADIENT_NORM)})["ours"]
+    train_batched(
+        rows[: 2 * n], labels[: 2 * n], starts[:3], n_classes, LAMBDA
+    )  # compiled before the clock starts
+    seconds = best_times(
+        {"ours": lambda: train_batched(rows, labels, starts, n_classes, LAMBDA, GRADIENT_NORM)}
+    )["ours"]
     parts = [slice(a, b) for a, b in pairwise(starts)]
     parts = [part for part in parts if len(np.unique(labels[part])) > 1][:N_TIMED]
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
@@ -48,18 +55,31 @@ def _row(name: str, n_parties: int, n: int, d: int, n_classes: int) -> dict[str,
         for part in parts:
             _fit(rows[part], labels[part], tolerance)
         peer = (time.perf_counter() - start) / len(parts) * n_parties
-    return {"parties": name, "seconds": seconds, "scikit_learn_seconds": peer, "times_faster": peer / seconds}
+    return {
+        "parties": name,
+        "seconds": seconds,
+        "scikit_learn_seconds": peer,
+        "times_faster": peer / seconds,
+    }
 
 
 def _fit(rows: NDArray[np.float64], labels: NDArray[np.int64], tol: float) -> LogisticRegression:
-    model = LogisticRegression(C=1.0 / (LAMBDA * len(labels)), fit_intercept=False, tol=tol, max_iter=100_000)
+    model = LogisticRegression(
+        C=1.0 / (LAMBDA * len(labels)), fit_intercept=False, tol=tol, max_iter=100_000
+    )
     return model.fit(rows, labels)
 
 
 def _loosest(rows: Any, labels: Any, parts: list[slice], n_classes: int) -> float:
     """The loosest tolerance with which the peer reaches the gradient norm on all of a few parties."""
     for tol in TOLERANCES:
-        if max(_norm(rows[part], labels[part], _fit(rows[part], labels[part], tol), n_classes) for part in parts) <= GRADIENT_NORM:
+        if (
+            max(
+                _norm(rows[part], labels[part], _fit(rows[part], labels[part], tol), n_classes)
+                for part in parts
+            )
+            <= GRADIENT_NORM
+        ):
             return tol
     return TOLERANCES[-1]
 
@@ -74,6 +94,11 @@ def _norm(rows: Any, labels: Any, model: LogisticRegression, n_classes: int) -> 
             risk = Risk(rows, (labels == present[1]).astype(float), loss_for(2), LAMBDA)
             weights = model.coef_[0]
         else:
-            risk = Risk(rows, np.eye(len(present))[np.searchsorted(present, labels)], loss_for(len(present)), LAMBDA)
+            risk = Risk(
+                rows,
+                np.eye(len(present))[np.searchsorted(present, labels)],
+                loss_for(len(present)),
+                LAMBDA,
+            )
             weights = model.coef_.T
     return float(np.linalg.norm(risk.gradient(weights, risk.scores(weights))))

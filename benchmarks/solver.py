@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.timing import best_times
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.losses import Logistic
+from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.solve import Risk, minimise
+from ostraka.solve.losses import Logistic
 
 __all__ = ["compare"]
 
@@ -33,7 +33,13 @@ def compare(auxiliary: AuxiliarySet, shares: NDArray[np.float64]) -> list[dict[s
     votes = np.concatenate([shares, 1.0 - shares])
 
     def fit(solver: str, tol: float) -> NDArray[np.float64]:
-        model = LogisticRegression(C=1.0 / (LAMBDA * len(shares)), fit_intercept=False, solver=solver, tol=tol, max_iter=100_000)
+        model = LogisticRegression(
+            C=1.0 / (LAMBDA * len(shares)),
+            fit_intercept=False,
+            solver=solver,
+            tol=tol,
+            max_iter=100_000,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(doubled, classes, sample_weight=votes)
@@ -50,7 +56,12 @@ def compare(auxiliary: AuxiliarySet, shares: NDArray[np.float64]) -> list[dict[s
     seconds = best_times(runs)
     ours = seconds["ostraka"]
     return [
-        {"solver": name, "gradient_norm": norm(run()), "seconds": seconds[name], "times_ours": seconds[name] / ours}
+        {
+            "solver": name,
+            "gradient_norm": norm(run()),
+            "seconds": seconds[name],
+            "times_ours": seconds[name] / ours,
+        }
         for name, run in runs.items()
     ]
 

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import best_times
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.ballot import Ballot
-from ostraka.contributions import Ball, ContributionSum
-from ostraka.tally import Tally
+from ostraka.party.contribution import Contribution, Kind
+from ostraka.tally.domain import Ball, Ballots
 
 __all__ = ["compare"]
 
@@ -30,9 +28,8 @@ def compare() -> list[dict[str, Any]]:
 
 def _ballots() -> dict[str, Any]:
     generator = np.random.default_rng(0)
-    auxiliary = AuxiliarySet(generator.standard_normal((N_SAMPLES, 2)) / 10.0, ("no", "yes"))
-    digest = auxiliary.digest
-    several = [Ballot(generator.integers(0, 2, N_SAMPLES, dtype=np.uint8), 2, digest).to_bytes() for _ in range(N_DIFFERENT)]
+    several = [_ballot(generator, party).to_bytes() for party in range(N_DIFFERENT)]
+    size = len(several[0])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ballots"
         with path.open("wb") as file:
@@ -42,16 +39,25 @@ def _ballots() -> dict[str, Any]:
             os.fsync(file.fileno())
 
         def read() -> None:
-            for _ in _pieces(path, len(several[0])):
+            for _ in _pieces(path, size):
                 pass
 
         def tally() -> None:
-            with path.open("rb") as file:
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-                Tally(auxiliary).add_stream(file)
+            counted = Ballots(n_samples=N_SAMPLES, n_classes=2).new_sum()
+            for piece in _pieces(path, size):
+                given = Contribution.from_bytes(piece)
+                counted.add_rows(given.values[None], [given.party])
 
         seconds = best_times({"bare": read, "ours": tally}, rounds=2)
-    return _row(f"{N_BALLOTS} ballots of {N_SAMPLES} votes from a file, against reading it", seconds)
+    return _row(
+        f"{N_BALLOTS} ballots of {N_SAMPLES} votes from a file, against reading it", seconds
+    )
+
+
+def _ballot(generator: np.random.Generator, party: int) -> Contribution:
+    votes = generator.integers(0, 2, N_SAMPLES, dtype=np.uint8)
+    name = f"party {party:04d}"  # of the same length, so that all pieces have one size
+    return Contribution(poll="0" * 64, party=name, kind=Kind.BALLOT, values=votes, n_classes=2)
 
 
 def _contributions() -> dict[str, Any]:
@@ -65,21 +71,29 @@ def _contributions() -> dict[str, Any]:
             total += block.sum(axis=0)
 
     def ours() -> None:
-        summed = ContributionSum(ball)
+        summed, names = ball.new_sum(), ["a party"] * BLOCK
         for _ in range(N_CONTRIBUTIONS // BLOCK):
-            summed.add_many(block)
+            summed.add_rows(block, names)
 
     return _row(
-        f"{N_CONTRIBUTIONS} contributions of {DIMENSION} integers, against summing them unchecked", best_times({"bare": bare, "ours": ours})
+        f"{N_CONTRIBUTIONS} contributions of {DIMENSION} integers, against summing them unchecked",
+        best_times({"bare": bare, "ours": ours}),
     )
 
 
 def _pieces(path: Path, size: int) -> Iterator[bytes]:
     with path.open("rb") as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # from the disk, not from memory
+        os.posix_fadvise(
+            file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED
+        )  # from the disk, not from memory
         while piece := file.read(size):
             yield piece
 
 
 def _row(work: str, seconds: dict[str, float]) -> dict[str, Any]:
-    return {"work": work, "seconds": seconds["ours"], "bare_seconds": seconds["bare"], "times_bare": seconds["ours"] / seconds["bare"]}
+    return {
+        "work": work,
+        "seconds": seconds["ours"],
+        "bare_seconds": seconds["bare"],
+        "times_bare": seconds["ours"] / seconds["bare"],
+    }

@@ -13,9 +13,20 @@ SOURCE = ROOT / "src" / "ostraka"
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages."""
-    files.append(File.generated(config, "index.md", content=(ROOT / "README.md").read_text("utf-8").replace("](docs/", "](")))
+    files.append(
+        File.generated(
+            config,
+            "index.md",
+            content=(ROOT / "README.md").read_text("utf-8").replace("](docs/", "]("),
+        )
+    )
     proofs = sorted(SOURCE.rglob("*.proof.md"))
-    lines = ["# Proofs", "", "Each stands beside the code it covers; a test notices when that code changes.", ""]
+    lines = [
+        "# Proofs",
+        "",
+        "Each stands beside the code it covers; a test notices when that code changes.",
+        "",
+    ]
     for proof in proofs:
         name = str(proof.relative_to(SOURCE)).removesuffix(".proof.md")
         text = proof.read_text("utf-8")

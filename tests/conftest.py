@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 import pytest
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side; threads of their own only get in each other's way
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # tests run side by side; threads of their own only get in each other's way
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # one of scikit-learn's checks asks for it
+
+if find_spec("hypothesis"):  # the estimator's tests run without it, too
+    from hypothesis import settings
+
+    settings.register_profile("unhurried", deadline=None)  # a busy machine is no reason to fail
+    settings.load_profile("unhurried")
 
 
 @pytest.hookimpl(trylast=True)

@@ -16,7 +16,9 @@ PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in 
 COMMAND_LINE = PAGES["how-to/command-line.md"]
 
 
-def test_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tutorial_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGES["tutorial.md"], re.DOTALL)
     assert len(blocks) == 4
@@ -32,7 +34,11 @@ def test_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 
 def options() -> set[str]:
     return {
-        name for command in build().commands.values() for parameter in command.params for name in parameter.opts if name.startswith("--")
+        name
+        for command in build().commands.values()
+        for parameter in command.params
+        for name in parameter.opts
+        if name.startswith("--")
     }
 
 
@@ -64,14 +70,20 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
 
 @pytest.mark.parametrize("task", ["har", "kdd99"])
 def test_the_tables_of_the_reproduction_are_those_that_the_command_wrote(task: str) -> None:
-    assert (DOCS / "reproduction" / task / "paper.md").read_text("utf-8") in (DOCS / "reproduction.md").read_text("utf-8")
+    assert (DOCS / "reproduction" / task / "paper.md").read_text("utf-8") in (
+        DOCS / "reproduction.md"
+    ).read_text("utf-8")
 
 
-@pytest.mark.parametrize("table", sorted(str(path.relative_to(DOCS)) for path in (DOCS / "comparison").rglob("table.md")))
+@pytest.mark.parametrize(
+    "table", sorted(str(path.relative_to(DOCS)) for path in (DOCS / "comparison").rglob("table.md"))
+)
 def test_the_tables_of_the_comparison_are_those_that_the_command_wrote(table: str) -> None:
     assert (DOCS / table).read_text("utf-8") in (DOCS / "comparison.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("table", sorted(str(path.relative_to(DOCS)) for path in (DOCS / "shift").rglob("table.md")))
+@pytest.mark.parametrize(
+    "table", sorted(str(path.relative_to(DOCS)) for path in (DOCS / "shift").rglob("table.md"))
+)
 def test_the_tables_of_a_shift_are_those_that_the_command_wrote(table: str) -> None:
     assert (DOCS / table).read_text("utf-8") in (DOCS / "how-to" / "shift.md").read_text("utf-8")

@@ -7,14 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ostraka import AuxiliarySet, Ballot, Tally, Task, Terms
+from ostraka import AuxiliarySet, Poll, Tally, publish
 from ostraka import errors as tree
-from ostraka.errors import NOTHING_HAPPENED, OstrakaError, ParameterError, WrongTypeError, count, number
-from ostraka.methods import avg, soft
+from ostraka.errors import (
+    NOTHING_HAPPENED,
+    OstrakaError,
+    ParameterError,
+    WrongTypeError,
+    count,
+    number,
+)
 
 ROWS = np.array([[0.1, 0.2], [0.3, 0.4]])
 AUXILIARY = AuxiliarySet(ROWS, ("no", "yes"))
-BALLOT = Ballot([0, 1], 2, AUXILIARY.digest)
+POLL = Poll.create(AUXILIARY, method="soft", epsilon=1.0, parties=2)
 
 
 @pytest.mark.parametrize("name", [name for name in tree.__all__ if name.endswith("Error")])
@@ -26,15 +32,23 @@ def test_every_error_is_in_the_tree_that_the_module_draws(name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
-        (lambda: Tally(ROWS), "The auxiliary set is of type ndarray. Give an AuxiliarySet"),
-        (lambda: Tally(AUXILIARY).add(BALLOT.to_bytes()), "The ballot is of type bytes. Give a Ballot; for bytes, Ballot.from_bytes"),
-        (lambda: Ballot.cast(len, ROWS), "an AuxiliarySet as the second argument"),
-        (lambda: Ballot.cast(dict, AUXILIARY), "not the class itself"),
-        (lambda: soft.release([BALLOT, BALLOT], Terms(epsilon=1.0)), "The tally is of type list"),
-        (lambda: soft.release(Tally(AUXILIARY), 1.0), "The terms is of type float"),
-        (lambda: avg.plan(AUXILIARY, 3, Terms(epsilon=1.0)), "Task.of"),
-        (lambda: avg.release([object()], Task.of(AUXILIARY), 2, Terms(epsilon=1.0)), "What party 0 sent is of type object"),
-        (lambda: AuxiliarySet("samples.csv", ("no", "yes")), "The auxiliary samples is of type str"),
+        (lambda: Tally(ROWS), "The poll is of type ndarray. Give a Poll"),
+        (
+            lambda: Tally(POLL).add(b"OSTRAKON"),
+            "The contribution is of type bytes. Give a Contribution",
+        ),
+        (lambda: POLL.cast(dict, "a"), "not the class itself"),
+        (lambda: publish(POLL, [1, 2]), "The tally is of type list"),
+        (lambda: publish(1.0, Tally(POLL)), "The poll is of type float"),
+        (
+            lambda: Poll.create(POLL.task, method="soft", epsilon=1.0, parties=2),
+            "public samples, for method",
+        ),
+        (lambda: POLL.with_auxiliary(ROWS), "private=True"),
+        (
+            lambda: AuxiliarySet("samples.csv", ("no", "yes")),
+            "The auxiliary samples is of type str",
+        ),
         (lambda: AuxiliarySet(None, ("no", "yes")), "NoneType"),
     ],
 )
@@ -45,7 +59,9 @@ def test_another_kind_of_object_is_named(call: Any, complaint: str) -> None:
     assert isinstance(caught.value, TypeError)
 
 
-@pytest.mark.parametrize("given", [None, "1", b"1", True, [1.0], np.array([1.0]), float("nan"), 3.0, 10**400])
+@pytest.mark.parametrize(
+    "given", [None, "1", b"1", True, [1.0], np.array([1.0]), float("nan"), 3.0, 10**400]
+)
 def test_what_is_no_number_in_range(given: Any) -> None:
     with pytest.raises(ParameterError, match="a number from 0 to 2"):
         number("x", given, 0.0, 2.0)
@@ -64,7 +80,13 @@ def test_numbers_become_plain() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ParameterError("x", got=1, allowed="2"), WrongTypeError("x", 1, "y"), tree.TooFewPartiesError(1, 2), tree.RehearsalError()]
+    "error",
+    [
+        ParameterError("x", got=1, allowed="2"),
+        WrongTypeError("x", 1, "y"),
+        tree.TooFewPartiesError(1, 2),
+        tree.RehearsalError(),
+    ],
 )
 def test_errors_cross_from_workers_as_they_are(error: OstrakaError) -> None:
     import pickle

@@ -23,7 +23,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ostraka import AuxiliarySet, Ballot, PrivateClassifier, Rehearsed, Release
+from ostraka import (
+    AuxiliarySet,
+    Contribution,
+    Poll,
+    PrivateClassifier,
+    Rehearsed,
+    Release,
+    Tally,
+    publish,
+)
 from ostraka.errors import (
     BudgetError,
     CloneError,
@@ -39,13 +48,20 @@ from ostraka.errors import (
     UnknownClassError,
 )
 from ostraka.ledger import Budget, Ledger, digest_of
+from ostraka.mechanism import Rehearsal
 
 X, INDEX = make_blobs(900, centers=3, n_features=4, random_state=0)
 NAMES = np.array(["ash", "birch", "cedar"])
 Y = NAMES[INDEX]
 PUBLIC, X, Y = X[:200], X[200:], Y[200:]
 PARTIES = np.repeat(np.arange(100), 7)
-MIXED = [LogisticRegression(), GaussianNB(), KNeighborsClassifier(1), DecisionTreeClassifier(), RandomForestClassifier(3)]
+MIXED = [
+    LogisticRegression(),
+    GaussianNB(),
+    KNeighborsClassifier(1),
+    DecisionTreeClassifier(),
+    RandomForestClassifier(3),
+]
 
 
 def almost_noiseless(**changes: Any) -> PrivateClassifier:
@@ -53,7 +69,14 @@ def almost_noiseless(**changes: Any) -> PrivateClassifier:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([PrivateClassifier(method, 1e9, intercept=0.0, random_state=0, n_jobs=1) for method in ("soft", "vote", "avg")])
+@parametrize_with_checks(
+    [
+        PrivateClassifier(
+            method, 1e9, intercept=0.0, random_state=0, n_jobs=1, rows_are_parties=True
+        )
+        for method in ("soft", "vote", "avg")
+    ]
+)
 def test_scikit_learns_contract(estimator: PrivateClassifier, check: Any) -> None:
     check(estimator)
 
@@ -61,7 +84,9 @@ def test_scikit_learns_contract(estimator: PrivateClassifier, check: Any) -> Non
 @pytest.mark.parametrize("method", ["soft", "vote", "avg"])
 @pytest.mark.parametrize("calibration", ["paper", "tight"])
 def test_without_noise_every_method_learns(method: str, calibration: str) -> None:
-    model = almost_noiseless(method=method, calibration=calibration).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    model = almost_noiseless(method=method, calibration=calibration).fit(
+        X, Y, parties=PARTIES, auxiliary=PUBLIC
+    )
     assert model.score(X, Y) > 0.9
     assert isinstance(model.release_, Release)
     assert model.certificate_.parties == 100
@@ -70,7 +95,11 @@ def test_without_noise_every_method_learns(method: str, calibration: str) -> Non
     assert model.predict_proba(X).shape == (len(X), 3)
 
 
-@pytest.mark.parametrize("local", [*MIXED, MIXED], ids=lambda local: "mixed" if isinstance(local, list) else type(local).__name__)
+@pytest.mark.parametrize(
+    "local",
+    [*MIXED, MIXED],
+    ids=lambda local: "mixed" if isinstance(local, list) else type(local).__name__,
+)
 def test_any_local_classifier(local: Any) -> None:
     model = almost_noiseless(local=local).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
     assert model.score(X, Y) > 0.9
@@ -81,7 +110,12 @@ def test_a_local_function_makes_classifiers() -> None:
         means = np.stack([rows[labels == k].mean(axis=0) for k in range(labels.max() + 1)])
         return lambda samples: ((samples[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
 
-    assert almost_noiseless(local=nearest_mean).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC).score(X, Y) > 0.9
+    assert (
+        almost_noiseless(local=nearest_mean)
+        .fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        .score(X, Y)
+        > 0.9
+    )
 
 
 @pytest.mark.parametrize("booster", ["xgboost", "lightgbm"])
@@ -98,24 +132,46 @@ def test_boosters_that_insist_on_labels_from_zero(booster: str) -> None:
     assert model.score(X, Y) > 0.3
 
 
-def test_classifiers_and_ballots_are_two_more_ways_in() -> None:
+def test_classifiers_are_another_way_in() -> None:
     forest = RandomForestClassifier(5, random_state=0)
     classifiers = [clone(forest).fit(X[j == PARTIES], Y[j == PARTIES]) for j in range(30)]
     auxiliary = AuxiliarySet.scaled(PUBLIC, NAMES, 0.5, standardise=True)
-    by_classifiers = almost_noiseless().fit_classifiers([*classifiers, lambda rows: np.full(len(rows), "ash")], auxiliary)
-    by_ballots = almost_noiseless().fit_ballots((Ballot.cast(c, auxiliary) for c in classifiers), auxiliary)
-    by_samples = almost_noiseless(classes=list(NAMES)).fit_classifiers(classifiers, PUBLIC)
-    for model in (by_classifiers, by_ballots, by_samples):
+    by_classifiers = almost_noiseless().fit_classifiers(
+        [*classifiers, lambda rows: np.full(len(rows), "ash")], auxiliary
+    )
+    by_samples = almost_noiseless(classes=list(NAMES)).fit_classifiers(iter(classifiers), PUBLIC)
+    for model in (by_classifiers, by_samples):
         assert model.score(X, Y) > 0.9
         assert model.n_features_in_ == 4
         assert model.certificate_.assumed_public == ()
+
+
+@pytest.mark.parametrize("method", ["auto", "consensus", "soft", "avg"])
+def test_the_estimator_is_the_same_path_in_one_process(method: str) -> None:
+    """Its poll, filled from contributions that came as bytes, gives the same total, and from the same seed the same model."""
+    model = PrivateClassifier(method, 2.0, random_state=0, n_jobs=1).fit(
+        X, Y, parties=PARTIES[::-1], auxiliary=PUBLIC
+    )
+    poll = Poll.from_bytes(model.poll_.to_bytes())
+    tally = Tally(poll)
+    for j in range(100):
+        own = PARTIES[::-1] == j
+        tally.add(Contribution.from_bytes(poll.contribute(X[own], Y[own], float(j)).to_bytes()))
+    seed = int(np.random.RandomState(0).randint(2**31))
+    again = publish(poll, tally, Rehearsal(seed))
+    # Many parties are trained together: to the same certified tolerance, not to the same last bit.
+    gap = np.abs(again.model.weights - model.release_.model.weights).max()
+    assert gap <= (0.0 if method == "auto" else 1e-5 * np.abs(again.model.weights).max())
 
 
 def test_workers_do_not_change_the_result() -> None:
     parties = np.repeat(np.arange(350), 2)
     settings = {"local": [GaussianNB(), LogisticRegression()], "random_state": 0}
     alone, together = (
-        almost_noiseless(**settings, **{"n_jobs": n}).fit(X, Y, parties=parties, auxiliary=PUBLIC).release_.model.weights for n in (1, 2)
+        almost_noiseless(**settings, **{"n_jobs": n})
+        .fit(X, Y, parties=parties, auxiliary=PUBLIC)
+        .release_.model.weights
+        for n in (1, 2)
     )
     assert (alone == together).all()
 
@@ -123,18 +179,27 @@ def test_workers_do_not_change_the_result() -> None:
 def test_tables_in_and_names_checked() -> None:
     columns = ["age", "dose", "height", "weight"]
     for frame in (pd.DataFrame, lambda rows, columns: pl.DataFrame(rows, schema=columns)):
-        model = almost_noiseless().fit(frame(X, columns=columns), Y, parties=PARTIES, auxiliary=frame(PUBLIC, columns=columns))
+        model = almost_noiseless().fit(
+            frame(X, columns=columns), Y, parties=PARTIES, auxiliary=frame(PUBLIC, columns=columns)
+        )
         assert model.feature_names_in_.tolist() == columns
         assert model.release_.model.task.feature_names == tuple(columns)
         assert model.score(frame(X, columns=columns), Y) > 0.9
     with pytest.raises(ValueError, match="feature names"):
         model.predict(pd.DataFrame(X, columns=columns[::-1]))
     with pytest.raises(InputError, match="are not those of X"):
-        almost_noiseless().fit(pd.DataFrame(X, columns=columns), Y, auxiliary=pd.DataFrame(PUBLIC, columns=columns[::-1]))
+        almost_noiseless().fit(
+            pd.DataFrame(X, columns=columns),
+            Y,
+            parties=PARTIES,
+            auxiliary=pd.DataFrame(PUBLIC, columns=columns[::-1]),
+        )
 
 
 def test_sparse_samples() -> None:
-    model = almost_noiseless().fit(sp.csr_matrix(X), Y, parties=PARTIES, auxiliary=sp.csr_matrix(PUBLIC))
+    model = almost_noiseless().fit(
+        sp.csr_matrix(X), Y, parties=PARTIES, auxiliary=sp.csr_matrix(PUBLIC)
+    )
     assert model.score(sp.csr_matrix(X), Y) > 0.9
 
 
@@ -142,22 +207,35 @@ def test_string_and_unsorted_party_names() -> None:
     names = np.array([f"ward-{j}" for j in PARTIES])
     order = np.random.default_rng(0).permutation(len(X))
     one = almost_noiseless(random_state=0).fit(X, Y, parties=names, auxiliary=PUBLIC)
-    other = almost_noiseless(random_state=0).fit(X[order], Y[order], parties=pd.Series(names[order]), auxiliary=PUBLIC)
+    other = almost_noiseless(random_state=0).fit(
+        X[order], Y[order], parties=pd.Series(names[order]), auxiliary=PUBLIC
+    )
     assert np.abs(one.release_.model.weights - other.release_.model.weights).max() < 1e-4
 
 
 def test_it_works_at_the_end_of_a_pipeline() -> None:
-    pipeline = make_pipeline(StandardScaler().fit(PUBLIC), almost_noiseless(method="avg", radius=3.0))
+    pipeline = make_pipeline(
+        StandardScaler().fit(PUBLIC), almost_noiseless(method="avg", radius=3.0)
+    )
     assert pipeline.fit(X, Y, privateclassifier__parties=PARTIES).score(X, Y) > 0.8
 
 
 def test_model_selection_cannot_spend_budget() -> None:
     with pytest.raises(CloneError, match=r"each fit would be a release.*Nothing was drawn"):
         clone(PrivateClassifier()).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
-    search = GridSearchCV(PrivateClassifier("avg"), {"lambda_": [1e-3, 1e-2]}, error_score="raise", cv=2)
+    search = GridSearchCV(
+        PrivateClassifier("avg", rows_are_parties=True),
+        {"lambda_": [1e-3, 1e-2]},
+        error_score="raise",
+        cv=2,
+    )
     with pytest.raises(CloneError):
         search.fit(X, Y)
-    rehearsed = GridSearchCV(PrivateClassifier("avg", random_state=0), {"lambda_": [1e-3, 1e-2]}, cv=2).fit(X, Y)
+    rehearsed = GridSearchCV(
+        PrivateClassifier("avg", random_state=0, rows_are_parties=True),
+        {"lambda_": [1e-3, 1e-2]},
+        cv=2,
+    ).fit(X, Y)
     assert isinstance(rehearsed.best_estimator_.release_, Rehearsed)
 
 
@@ -173,22 +251,65 @@ def test_a_progress_bar_is_drawn_on_request(capfd: pytest.CaptureFixture[str]) -
     [
         ({"epsilon": 0.0}, {}, ParameterError, "epsilon = 0.0"),
         ({"lambda_": -1.0}, {}, ParameterError, "lambda = -1.0"),
-        ({"method": "hard"}, {}, ParameterError, "'soft', 'vote', 'avg'"),
-        ({"method": "avg", "local": GaussianNB()}, {}, ParameterError, "None for method 'avg'"),
+        ({"method": "hard"}, {}, ParameterError, "'auto', 'moments'"),
+        (
+            {"method": "avg", "local": GaussianNB()},
+            {},
+            ParameterError,
+            "local.*nothing for method 'avg'; it is for consensus",
+        ),
         ({"classes": ["ash", "birch"]}, {}, UnknownClassError, "'cedar'"),
-        ({"least_parties": 101}, {}, TooFewPartiesError, "100 parties have contributed, but at least 101"),
+        (
+            {"least_parties": 101},
+            {},
+            TooFewPartiesError,
+            "100 parties have contributed, but at least 101",
+        ),
         ({}, {"parties": PARTIES[:5]}, ShapeError, "one name for each sample"),
         ({}, {"parties": np.zeros(len(X))}, TooFewPartiesError, "1 party"),
+        (
+            {},
+            {"parties": None},
+            ParameterError,
+            "who holds each row; or else PrivateClassifier\\(rows_are_parties=True\\)",
+        ),
+        ({"rows_are_parties": True}, {}, ParameterError, "together with rows_are_parties=True"),
+        (
+            {"rows_are_parties": True, "ledger": "x.db"},
+            {"parties": None},
+            ParameterError,
+            "rows have none",
+        ),
+        ({"rows_are_parties": True, "roll": ["a"]}, {"parties": None}, ParameterError, "roll"),
+        ({"roll": ["0", "1"]}, {}, InputError, "is not on the roll"),
+        (
+            {"samples_each": 5},
+            {},
+            ParameterError,
+            "samples_each.*nothing for method 'soft'; it is for auto",
+        ),
         ({}, {"auxiliary": X}, ParameterError, "other, public samples"),
         ({}, {"auxiliary": X.copy()}, ParameterError, "other, public samples"),
         ({}, {"auxiliary": PUBLIC[:, :2]}, ShapeError, "4 columns, as X has"),
         ({}, {"auxiliary": np.full((3, 4), np.nan)}, InputError, "NaN or infinite"),
         ({}, {"y": np.full(len(X), "ash")}, LabelError, "one class only"),
-        ({}, {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))}, UnknownClassError, "is not among the 2 classes"),
-        ({"classes": list(NAMES)}, {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))}, ParameterError, "auxiliary.classes"),
+        (
+            {},
+            {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))},
+            UnknownClassError,
+            "is not among the 2 classes",
+        ),
+        (
+            {"classes": list(NAMES)},
+            {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))},
+            ParameterError,
+            "auxiliary.classes",
+        ),
     ],
 )
-def test_bad_input(changes: dict[str, Any], arguments: dict[str, Any], error: type[Exception], complaint: str) -> None:
+def test_bad_input(
+    changes: dict[str, Any], arguments: dict[str, Any], error: type[Exception], complaint: str
+) -> None:
     given = {"y": Y, "parties": PARTIES, "auxiliary": PUBLIC, **arguments}
     with pytest.raises(error, match=complaint):
         almost_noiseless(**changes).fit(X, **given)
@@ -219,12 +340,14 @@ def test_a_fit_that_fails_leaves_the_earlier_one() -> None:
 
 
 def test_votes_need_votes() -> None:
-    with pytest.raises(ParameterError, match='"consensus", "soft" or "vote" for classifiers and ballots'):
-        almost_noiseless(method="avg").fit_ballots([], AuxiliarySet.scaled(PUBLIC, NAMES))
+    with pytest.raises(
+        ParameterError, match='"consensus", "soft" or "vote" for classifiers that vote'
+    ):
+        almost_noiseless(method="avg").fit_classifiers([], AuxiliarySet.scaled(PUBLIC, NAMES))
     with pytest.raises(ParameterError, match="the list of classes"):
         almost_noiseless().fit_classifiers([], PUBLIC)
     with pytest.raises(TooFewPartiesError):
-        almost_noiseless().fit_ballots([], AuxiliarySet.scaled(PUBLIC, NAMES))
+        almost_noiseless().fit_classifiers([], AuxiliarySet.scaled(PUBLIC, NAMES))
 
 
 class TestStatistics:
@@ -232,15 +355,20 @@ class TestStatistics:
 
     @pytest.mark.parametrize("method", ["auto", "moments", "cells", "consensus"])
     @pytest.mark.parametrize("delta", [0.0, 1e-6])
-    def test_every_method_learns_at_an_epsilon_that_means_something(self, method: str, delta: float) -> None:
-        model = PrivateClassifier(method, 2.0, delta=delta, samples_each=7, n_jobs=1, random_state=0)
+    def test_every_method_learns_at_an_epsilon_that_means_something(
+        self, method: str, delta: float
+    ) -> None:
+        each = {} if method == "consensus" else {"samples_each": 7}
+        model = PrivateClassifier(method, 2.0, delta=delta, n_jobs=1, random_state=0, **each)
         model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
         assert model.score(X, Y) > 0.8
         assert model.certificate_.epsilon == 2.0
         assert model.certificate_.delta in (0.0, delta)
 
     def test_a_release_survives_the_disk(self, tmp_path: Any) -> None:
-        model = PrivateClassifier("auto", 5.0, samples_each=7).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        model = PrivateClassifier("auto", 5.0, samples_each=7).fit(
+            X, Y, parties=PARTIES, auxiliary=PUBLIC
+        )
         model.release_.save(tmp_path / "m.ostraka")
         loaded = Release.load(tmp_path / "m.ostraka")
         assert np.array_equal(loaded.predict(X), model.predict(X))
@@ -250,40 +378,59 @@ class TestStatistics:
     def test_frames_and_sparse_samples(self) -> None:
         columns = ["a", "b", "c", "d"]
         model = PrivateClassifier("cells", 5.0, samples_each=7, random_state=0)
-        model.fit(pd.DataFrame(X, columns=columns), Y, parties=PARTIES, auxiliary=pd.DataFrame(PUBLIC, columns=columns))
+        model.fit(
+            pd.DataFrame(X, columns=columns),
+            Y,
+            parties=PARTIES,
+            auxiliary=pd.DataFrame(PUBLIC, columns=columns),
+        )
         assert list(model.feature_names_in_) == columns
         model.fit(sp.csr_matrix(X), Y, parties=PARTIES, auxiliary=sp.csr_matrix(PUBLIC))
         assert model.score(sp.csr_matrix(X), Y) > 0.7
 
     def test_consensus_takes_ballots(self) -> None:
-        from ostraka.whitening import half_whitened
+        from ostraka.public.whitening import half_whitened
 
         auxiliary = AuxiliarySet(PUBLIC, tuple(NAMES), preprocessing=half_whitened(PUBLIC, 3))
         locals_ = [LogisticRegression().fit(X[i::20], Y[i::20]) for i in range(20)]
-        model = PrivateClassifier("consensus", 20.0, random_state=0).fit_classifiers(locals_, auxiliary)
+        model = PrivateClassifier("consensus", 20.0, random_state=0).fit_classifiers(
+            locals_, auxiliary
+        )
         assert model.score(X, Y) > 0.8
 
     @pytest.mark.parametrize(
         ("changes", "arguments", "text"),
         [
             ({}, {"auxiliary": None}, "public samples for method"),
-            ({"local": GaussianNB()}, {}, "contribute their labels"),
+            (
+                {"local": GaussianNB()},
+                {},
+                "local.*nothing for method 'auto'; it is for consensus, soft, vote",
+            ),
+            ({"lambda_": 0.1}, {}, "lambda.*nothing for method 'auto'"),
+            ({"radius": 3.0}, {}, "None for method 'auto'; it is for soft, vote, avg"),
             ({"delta": 1.0}, {}, "a probability up to 0.1"),
             ({"delta": -1e-9}, {}, "a probability up to 0.1"),
             ({"samples_each": 0}, {}, "samples_each"),
             ({"noise": "loud"}, {}, "auto, l2, gaussian"),
             ({"method": "moments", "noise": "gaussian"}, {}, "above 0 for Gaussian"),
-            ({"method": "soft", "delta": 1e-6}, {}, "0 for method 'soft'"),
-            ({"method": "avg", "noise": "l2"}, {}, "\"auto\" for method 'avg'"),
-            ({"method": "soft", "penalty": 0.1}, {}, "None for method 'soft', which has lambda_"),
+            ({"method": "soft", "delta": 1e-6}, {}, "delta.*nothing for method 'soft'"),
+            ({"method": "avg", "noise": "l2"}, {}, "noise.*nothing for method 'avg'"),
+            ({"method": "soft", "penalty": 0.1}, {}, "penalty.*nothing for method 'soft'"),
             ({"penalty": 0.0}, {}, "penalty"),
             ({"penalty": float("nan")}, {}, "penalty"),
-            ({"method": "consensus", "shift": True}, {}, "False for method 'consensus'"),
-            ({"method": "cells", "start": "first.ostraka"}, {}, 'nothing, or method "refine"'),
-            ({"method": "cells", "delta": 1e-6, "noise": "gaussian"}, {}, "discrete Laplace; or moments"),
+            ({"method": "consensus", "shift": True}, {}, "shift.*nothing for method 'consensus'"),
+            ({"method": "cells", "start": "first.ostraka"}, {}, "start.*it is for refine"),
+            (
+                {"method": "cells", "delta": 1e-6, "noise": "gaussian"},
+                {},
+                "discrete Laplace; or moments",
+            ),
         ],
     )
-    def test_what_is_refused(self, changes: dict[str, Any], arguments: dict[str, Any], text: str) -> None:
+    def test_what_is_refused(
+        self, changes: dict[str, Any], arguments: dict[str, Any], text: str
+    ) -> None:
         model = PrivateClassifier(**{"method": "auto", "epsilon": 1.0, "n_jobs": 1, **changes})
         with pytest.raises(ParameterError, match=text):
             model.fit(X, Y, **{"parties": PARTIES, "auxiliary": PUBLIC, **arguments})
@@ -293,12 +440,21 @@ class TestStatistics:
         """The public samples lack most of one class."""
         labels = INDEX[:200]
         poor = PUBLIC[(labels != 2) | (np.arange(200) % 15 == 0)]
-        options: dict[str, Any] = {"epsilon": 20.0, "samples_each": 7, "n_jobs": 1, "random_state": 0}
+        options: dict[str, Any] = {
+            "epsilon": 20.0,
+            "samples_each": 7,
+            "n_jobs": 1,
+            "random_state": 0,
+        }
         with pytest.warns(ShiftWarning, match="weighted to fit"):
-            told = PrivateClassifier("cells", shift=True, **options).fit(X, Y, parties=PARTIES, auxiliary=poor)
+            told = PrivateClassifier("cells", shift=True, **options).fit(
+                X, Y, parties=PARTIES, auxiliary=poor
+            )
         assert told.release_.shift > 5.0
         assert told.score(X, Y) > 0.8
-        quiet = PrivateClassifier("cells", shift=True, **options).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        quiet = PrivateClassifier("cells", shift=True, **options).fit(
+            X, Y, parties=PARTIES, auxiliary=PUBLIC
+        )
         assert quiet.release_.shift < 5.0
 
     def test_a_warning_that_is_an_error_does_not_lose_the_release(self, tmp_path: Any) -> None:
@@ -313,40 +469,65 @@ class TestStatistics:
 
     def test_a_second_round(self, tmp_path: Any) -> None:
         ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=30.0))
-        first = PrivateClassifier("cells", 5.0, samples_each=7, ledger=ledger).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        first = PrivateClassifier("cells", 5.0, samples_each=7, ledger=ledger).fit(
+            X, Y, parties=PARTIES, auxiliary=PUBLIC
+        )
         first.release_.save(tmp_path / "first.ostraka")
         for start in (first.release_, str(tmp_path / "first.ostraka"), tmp_path / "first.ostraka"):
             second = PrivateClassifier("refine", 5.0, samples_each=7, start=start, ledger=ledger)
             second.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
             assert second.score(X, Y) > 0.8
-            assert second.certificate_.assumed_public == ("classes",), "the start had read them from the labels"
+            assert second.certificate_.assumed_public == ("classes",), (
+                "the start had read them from the labels"
+            )
             assert second.certificate_.start == first.release_.digest
-            assert second.certificate_.total_epsilon == 10.0
+            assert (second.certificate_.epsilon, second.certificate_.round_epsilon) == (10.0, 5.0)
         assert float(ledger.spent("0").to_dict()["epsilon"]) == 20.0
 
     def test_a_second_round_takes_the_columns_of_the_first(self) -> None:
         columns = ["a", "b", "c", "d"]
         frame, public = pd.DataFrame(X, columns=columns), pd.DataFrame(PUBLIC, columns=columns)
-        first = PrivateClassifier("cells", 5.0, samples_each=7, random_state=0).fit(frame, Y, parties=PARTIES, auxiliary=public)
-        second = PrivateClassifier("refine", 5.0, samples_each=7, start=first.release_, random_state=0)
+        first = PrivateClassifier("cells", 5.0, samples_each=7, random_state=0).fit(
+            frame, Y, parties=PARTIES, auxiliary=public
+        )
+        second = PrivateClassifier(
+            "refine", 5.0, samples_each=7, start=first.release_, random_state=0
+        )
         assert second.fit(frame, Y, parties=PARTIES, auxiliary=public).score(frame, Y) > 0.8
         for other in (columns[::-1], ["a", "b", "c", "e"]):
             moved = frame.set_axis(other, axis=1) if "e" in other else frame[other]
-            with pytest.raises(InputError, match=r"not those that the start was made for.*Nothing was drawn"):
-                second.fit(moved, Y, parties=PARTIES, auxiliary=public)
+            with pytest.raises(
+                InputError, match=r"start.*the same columns in the same order.*Nothing was drawn"
+            ):
+                second.fit(
+                    moved,
+                    Y,
+                    parties=PARTIES,
+                    auxiliary=public.set_axis(other, axis=1) if "e" in other else public[other],
+                )
 
     def test_a_second_round_needs_its_first_in_the_ledger(self, tmp_path: Any) -> None:
-        first = PrivateClassifier("cells", 3.0, samples_each=7).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        first = PrivateClassifier("cells", 3.0, samples_each=7).fit(
+            X, Y, parties=PARTIES, auxiliary=PUBLIC
+        )
         ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=1.0))
-        with pytest.raises(ParameterError, match=r"start.*one that this ledger has charged.*Nothing was drawn"):
-            PrivateClassifier("refine", 1.0, start=first.release_, ledger=ledger).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        with pytest.raises(
+            ParameterError, match=r"start.*one that this ledger has charged.*Nothing was drawn"
+        ):
+            PrivateClassifier("refine", 1.0, start=first.release_, ledger=ledger).fit(
+                X, Y, parties=PARTIES, auxiliary=PUBLIC
+            )
         assert ledger.history() == []
 
-    def test_a_release_that_cannot_be_recorded_is_not_lost(self, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_release_that_cannot_be_recorded_is_not_lost(
+        self, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=5.0))
 
         def locked(*_: Any) -> None:
-            raise LedgerError(tmp_path, "has been in use by another process for too long", "Try again.")
+            raise LedgerError(
+                tmp_path, "has been in use by another process for too long", "Try again."
+            )
 
         monkeypatch.setattr(Ledger, "settle", locked)
         model = PrivateClassifier("cells", 1.0, samples_each=7, ledger=ledger)
@@ -356,18 +537,85 @@ class TestStatistics:
         assert len(ledger.open_charges()) == 1
 
     def test_a_second_round_needs_a_release_to_start_from(self) -> None:
-        rehearsed = PrivateClassifier("cells", 5.0, samples_each=7, random_state=0).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        rehearsed = PrivateClassifier("cells", 5.0, samples_each=7, random_state=0).fit(
+            X, Y, parties=PARTIES, auxiliary=PUBLIC
+        )
         with pytest.raises(RehearsalError):
-            PrivateClassifier("refine", 5.0, start=rehearsed.release_).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+            PrivateClassifier("refine", 5.0, start=rehearsed.release_).fit(
+                X, Y, parties=PARTIES, auxiliary=PUBLIC
+            )
         again = PrivateClassifier("refine", 5.0, start=rehearsed.release_, random_state=0)
         assert again.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC).score(X, Y) > 0.8
         for start in (None, 5, rehearsed.release_.model):
             with pytest.raises(ParameterError, match=r"start.*an earlier Release"):
-                PrivateClassifier("refine", 5.0, start=start).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+                PrivateClassifier("refine", 5.0, start=start).fit(
+                    X, Y, parties=PARTIES, auxiliary=PUBLIC
+                )
 
-    def test_labels_cannot_come_as_ballots(self) -> None:
-        with pytest.raises(ParameterError, match="for classifiers and ballots"):
-            PrivateClassifier("cells").fit_ballots([], AuxiliarySet.scaled(PUBLIC, NAMES))
+    def test_labels_do_not_vote(self) -> None:
+        with pytest.raises(ParameterError, match="for classifiers that vote"):
+            PrivateClassifier("cells").fit_classifiers([], AuxiliarySet.scaled(PUBLIC, NAMES))
+
+    def test_the_penalty_can_be_chosen_afterwards_free_of_budget(self, tmp_path: Any) -> None:
+        ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=5.0))
+        model = PrivateClassifier("moments", 5.0, samples_each=7, ledger=ledger).fit(
+            X, Y, parties=PARTIES, auxiliary=PUBLIC
+        )
+        model.release_.save(tmp_path / "m.ostraka")
+        model.poll_.save(tmp_path / "m.poll")
+        refitted = [
+            model.release_.refit(penalty=penalty, student=True) for penalty in (1e-6, 1e-3, 1.0)
+        ]
+        assert len({each.digest for each in refitted}) == 3
+        assert all(each.certificate == model.certificate_ for each in refitted)
+        later = Release.load(tmp_path / "m.ostraka").refit(
+            penalty=1e-3, student=True, poll=Poll.load(tmp_path / "m.poll")
+        )
+        assert (later.model.weights == refitted[1].model.weights).all()
+        assert len(ledger.history()) == 1
+
+
+class TestWhoIsProtected:
+    """A party is said, or rows are; who is on the roll counts; one party has one name."""
+
+    def test_rows_are_said_to_be_rows(self) -> None:
+        model = PrivateClassifier("avg", 1e6, rows_are_parties=True, radius=20.0).fit(X, Y)
+        assert model.certificate_.protects == "row"
+        assert "for one row, among 700 rows" in str(model.certificate_)
+
+    def test_who_is_on_the_roll_and_has_no_rows_counts(self) -> None:
+        roll = [*range(100), "empty ward"]
+        for method in ("cells", "soft", "avg"):
+            model = PrivateClassifier(method, 1e6, roll=roll, n_jobs=1).fit(
+                X, Y, parties=PARTIES, auxiliary=PUBLIC
+            )
+            assert model.certificate_.parties == 101
+
+    def test_one_party_by_many_names_is_one(self, tmp_path: Any) -> None:
+        ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=3.0))
+        forms = (
+            PARTIES,
+            PARTIES.astype(float),
+            PARTIES.astype(str),
+            np.char.add(PARTIES.astype(str), ".0"),
+            PARTIES.astype("S"),
+        )
+        for names in forms:
+            PrivateClassifier("cells", 0.5, ledger=ledger).fit(
+                X, Y, parties=names, auxiliary=PUBLIC
+            )
+        assert len(ledger.accounts()) == 100
+        assert float(ledger.spent("7").to_dict()["epsilon"]) == 2.5
+        mixed = ["Ward A", "ward a ", "WARD A", "cafe\u0301", "caf\u00e9"] * 140
+        model = PrivateClassifier("cells", 0.5, random_state=0).fit(
+            X, Y, parties=mixed, auxiliary=PUBLIC
+        )
+        assert model.certificate_.parties == 2
+
+    def test_names_that_could_be_read_in_two_ways_are_refused(self) -> None:
+        for names in (PARTIES % 2 == 0, PARTIES + 0.5, [None, *PARTIES[1:]], [("a", 1)] * 700):
+            with pytest.raises(InputError, match=r"part(y|ies).*Nothing was drawn"):
+                PrivateClassifier("cells", 0.5).fit(X, Y, parties=names, auxiliary=PUBLIC)
 
 
 class TestLedger:
@@ -378,18 +626,26 @@ class TestLedger:
         return Ledger.create(tmp_path / "ledger.db", Budget(epsilon=2.0))
 
     @pytest.mark.parametrize("method", ["soft", "avg", "cells", "consensus"])
-    def test_a_fit_charges_everybody_and_records_the_release(self, method: str, ledger: Ledger, tmp_path: Any) -> None:
-        model = PrivateClassifier(method, 1.5, ledger=ledger, n_jobs=1).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    def test_a_fit_charges_everybody_and_records_the_release(
+        self, method: str, ledger: Ledger, tmp_path: Any
+    ) -> None:
+        model = PrivateClassifier(method, 1.5, ledger=ledger, n_jobs=1).fit(
+            X, Y, parties=PARTIES, auxiliary=PUBLIC
+        )
         assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.5
         assert len(ledger.accounts()) == 100
         assert ledger.open_charges() == []
         model.release_.save(tmp_path / "m.ostraka")
         assert ledger.history()[0].digest == digest_of(tmp_path / "m.ostraka")
 
-    def test_a_fit_that_nobody_can_pay_for_changes_nothing(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_fit_that_nobody_can_pay_for_changes_nothing(
+        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         PrivateClassifier("cells", 1.5, ledger=ledger).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
         drawn: list[object] = []
-        monkeypatch.setattr("ostraka.noise.laplace.DiscreteLaplace.publish", lambda *_: drawn.append(1))
+        monkeypatch.setattr(
+            "ostraka.mechanism.laplace.DiscreteLaplace.publish", lambda *_: drawn.append(1)
+        )
         poor = PrivateClassifier("cells", 1.0, ledger=ledger.path)
         with pytest.raises(BudgetError, match="Nothing was drawn and nothing was spent"):
             poor.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
@@ -398,41 +654,42 @@ class TestLedger:
         assert len(ledger.history()) == 1
 
     def test_a_rehearsal_costs_nothing(self, ledger: Ledger) -> None:
-        PrivateClassifier("cells", 1.5, ledger=ledger, random_state=0).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        PrivateClassifier("cells", 1.5, ledger=ledger, random_state=0).fit(
+            X, Y, parties=PARTIES, auxiliary=PUBLIC
+        )
         assert ledger.history() == []
 
-    def test_a_crash_after_the_charge_leaves_it_standing(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_crash_after_the_charge_leaves_it_standing(
+        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def crash(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("ostraka.noise.laplace.DiscreteLaplace.publish", crash)
+        monkeypatch.setattr("ostraka.mechanism.laplace.DiscreteLaplace.publish", crash)
         with pytest.raises(KeyboardInterrupt):
-            PrivateClassifier("cells", 1.5, ledger=ledger).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+            PrivateClassifier("cells", 1.5, ledger=ledger).fit(
+                X, Y, parties=PARTIES, auxiliary=PUBLIC
+            )
         assert len(ledger.open_charges()) == 1
         assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.5
 
-    def test_ballots_need_names(self, ledger: Ledger) -> None:
+    def test_classifiers_need_names(self, ledger: Ledger) -> None:
         auxiliary = AuxiliarySet.scaled(PUBLIC, tuple(NAMES))
-        ballots = [Ballot.cast(lambda rows: np.repeat("ash", len(rows)), auxiliary) for _ in range(3)]
+        classifiers = [lambda rows: np.repeat("ash", len(rows))] * 3
         model = PrivateClassifier("soft", 1.0, ledger=ledger)
         with pytest.raises(ParameterError, match="their names"):
-            model.fit_ballots(ballots, auxiliary)
+            model.fit_classifiers(classifiers, auxiliary)
         with pytest.raises(ShapeError, match="one name for each"):
-            model.fit_ballots(ballots, auxiliary, parties=["a"])
-        model.fit_ballots(ballots, auxiliary, parties=["a", "b", "c"])
+            model.fit_classifiers(classifiers, auxiliary, parties=["a"])
+        with pytest.raises(InputError, match="Party a is named more than once"):
+            model.fit_classifiers(classifiers, auxiliary, parties=["a", "A ", "b"])
+        model.fit_classifiers(classifiers, auxiliary, parties=["a", "b", "c"])
         assert float(ledger.spent("b").to_dict()["epsilon"]) == 1.0
-
-    def test_whole_floats_are_the_same_party_and_twice_is_refused(self, ledger: Ledger) -> None:
-        for names in (PARTIES, PARTIES.astype(float)):
-            PrivateClassifier("cells", 0.5, ledger=ledger).fit(X, Y, parties=names, auxiliary=PUBLIC)
-        assert len(ledger.accounts()) == 100
-        auxiliary = AuxiliarySet.scaled(PUBLIC, tuple(NAMES))
-        ballots = [Ballot.cast(lambda rows: np.repeat("ash", len(rows)), auxiliary) for _ in range(3)]
-        with pytest.raises(ParameterError, match="stands there twice"):
-            PrivateClassifier("soft", 1.0).fit_ballots(ballots, auxiliary, parties=["a", "a", "b"])
 
     def test_one_partys_numbers_do_not_show_as_warnings(self) -> None:
         wild = X.copy()
         wild[0] = [1.7e308, 1.7e308, -1.7e308, 1e-320]
         with np.errstate(all="raise"):
-            PrivateClassifier("cells", 1.0, random_state=0).fit(wild, Y, parties=PARTIES, auxiliary=PUBLIC)
+            PrivateClassifier("cells", 1.0, random_state=0).fit(
+                wild, Y, parties=PARTIES, auxiliary=PUBLIC
+            )

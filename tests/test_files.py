@@ -38,7 +38,11 @@ def test_the_content_is_there_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", ["fsync", "fdopen", "replace", "chmod"])
 @pytest.mark.parametrize("old", [None, b"old"])
 def test_an_interruption_leaves_the_old_file(
-    tmp_path: Path, step: str, error: type[BaseException], old: bytes | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    step: str,
+    error: type[BaseException],
+    old: bytes | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "file"
     if old is not None:
@@ -95,7 +99,9 @@ def test_a_reader_sees_one_or_the_other(tmp_path: Path) -> None:
 def test_writers_at_the_same_time_leave_one_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     contents = [bytes([letter]) * 50_000 for letter in b"abcdef"]
-    threads = [threading.Thread(target=write_atomically, args=(path, content)) for content in contents]
+    threads = [
+        threading.Thread(target=write_atomically, args=(path, content)) for content in contents
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -116,7 +122,9 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path, umask: None, mask
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
-def test_until_it_is_whole_only_its_owner_can_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_until_it_is_whole_only_its_owner_can_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     modes: list[int] = []
 
     def look(_: int) -> None:

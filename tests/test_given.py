@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
-from ostraka.errors import LabelError, ParameterError, UnknownClassError
-from ostraka.given import account, labelled, length, numeric, plain, same_samples
+from ostraka.errors import LabelError, UnknownClassError
+from ostraka.given import labelled, length, plain, same_samples
 
 
 def test_labels_are_numbered_by_the_public_list() -> None:
@@ -21,12 +20,6 @@ def test_labels_are_numbered_by_the_public_list() -> None:
         labelled(np.array([1, 1]), None)
 
 
-def test_one_party_has_one_account() -> None:
-    assert account(3) == account(3.0) == account("3") == "3"
-    with pytest.raises(ParameterError, match="whole numbers"):
-        account(3.5)
-
-
 def test_private_samples_are_recognised_as_themselves() -> None:
     X = np.ones((3, 2))
     assert same_samples(X, X)
@@ -38,7 +31,4 @@ def test_private_samples_are_recognised_as_themselves() -> None:
 def test_small_conversions() -> None:
     assert plain(np.array([1.0, 2.0])) == (1, 2)
     assert plain(np.array([False, True])) == (0, 1)
-    sparse = csr_matrix(np.eye(2))
-    assert numeric(sparse) is sparse
-    assert numeric([[1, 2]]).dtype == np.float64
     assert (length([1, 2]), length(iter([1]))) == (2, None)

@@ -30,7 +30,11 @@ def definitions(tree: ast.Module) -> dict[str, ast.stmt]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found[node.name] = node
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{item.name}": item for item in node.body if isinstance(item, ast.FunctionDef)}
+            found |= {
+                f"{node.name}.{item.name}": item
+                for item in node.body
+                if isinstance(item, ast.FunctionDef)
+            }
     return found
 
 
@@ -50,20 +54,30 @@ def without_docstrings(node: ast.AST) -> ast.AST:
 
 
 def _is_text(line: ast.AST) -> bool:
-    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+    return (
+        isinstance(line, ast.Expr)
+        and isinstance(line.value, ast.Constant)
+        and isinstance(line.value.value, str)
+    )
 
 
 def digest_of(proof: Path) -> str:
     names = [name.strip() for name in COVERS.search(proof.read_text("utf-8"))["names"].split(",")]
-    text = "\n".join(ast.unparse(without_docstrings(definition(name, code_of(proof)))) for name in names)
+    text = "\n".join(
+        ast.unparse(without_docstrings(definition(name, code_of(proof)))) for name in names
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda path: path.name)
 def test_proof_covers_the_code_as_it_is(proof: Path) -> None:
     written = DIGEST.search(proof.read_text("utf-8"))
-    assert written, f"{proof.name} has no digest; read it again, then run python {Path(__file__).name}"
-    assert written["digest"] == digest_of(proof), f"the code under {proof.name} changed: read the proof again"
+    assert written, (
+        f"{proof.name} has no digest; read it again, then run python {Path(__file__).name}"
+    )
+    assert written["digest"] == digest_of(proof), (
+        f"the code under {proof.name} changed: read the proof again"
+    )
 
 
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda path: path.name)

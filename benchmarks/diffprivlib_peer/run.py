@@ -31,20 +31,40 @@ Array = NDArray[Any]
 
 def main() -> None:
     """Read, fit, print JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
         "data",
         type=Path,
         nargs="+",
         help="npz with features, labels, test_features, test_labels, and test_repeats if rows stand for several",
     )
-    parser.add_argument("--epsilon", type=float, action="append", required=True, help="per party; may be given several times")
-    parser.add_argument("--samples-each", type=int, required=True, help="the most samples of a party; 1 for a promise about samples")
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        action="append",
+        required=True,
+        help="per party; may be given several times",
+    )
+    parser.add_argument(
+        "--samples-each",
+        type=int,
+        required=True,
+        help="the most samples of a party; 1 for a promise about samples",
+    )
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     splits = [read(path) for path in given.data]
-    json.dump([measure(splits, epsilon, given.samples_each, given.draws, given.seed) for epsilon in given.epsilon], sys.stdout, indent=1)
+    json.dump(
+        [
+            measure(splits, epsilon, given.samples_each, given.draws, given.seed)
+            for epsilon in given.epsilon
+        ],
+        sys.stdout,
+        indent=1,
+    )
     print()
 
 
@@ -54,14 +74,23 @@ def read(path: Path) -> dict[str, Array]:
         data = {name: stored[name] for name in stored.files}
     longest = float(np.linalg.norm(data["features"], axis=1).max())
     if not longest <= LARGEST_NORM:
-        sys.exit(f"A row has the norm {longest}; allowed: up to 1. Scale by a public number. Nothing was fitted.")
+        sys.exit(
+            f"A row has the norm {longest}; allowed: up to 1. Scale by a public number. Nothing was fitted."
+        )
     return data
 
 
-def measure(splits: list[dict[str, Array]], epsilon: float, samples_each: int, n_draws: int, seed: int) -> dict[str, Any]:
+def measure(
+    splits: list[dict[str, Array]], epsilon: float, samples_each: int, n_draws: int, seed: int
+) -> dict[str, Any]:
     """The best C at one ε."""
     per_sample = epsilon / samples_each
-    by_penalty = {C: [accuracy(data, per_sample, C, seed + draw) for data in splits for draw in range(n_draws)] for C in PENALTIES}
+    by_penalty = {
+        C: [
+            accuracy(data, per_sample, C, seed + draw) for data in splits for draw in range(n_draws)
+        ]
+        for C in PENALTIES
+    }
     best = max(by_penalty, key=lambda C: float(np.mean(by_penalty[C])))
     return {
         "epsilon": epsilon,
@@ -77,10 +106,17 @@ def accuracy(data: dict[str, Array], epsilon: float, C: float, seed: int) -> flo
     """Of one private fit."""
     from diffprivlib.models import LogisticRegression  # type: ignore[import-not-found]
 
-    model = LogisticRegression(epsilon=epsilon, data_norm=1.0, C=C, fit_intercept=False, max_iter=1000, random_state=seed)
+    model = LogisticRegression(
+        epsilon=epsilon, data_norm=1.0, C=C, fit_intercept=False, max_iter=1000, random_state=seed
+    )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # deprecated names inside the library, and noise that keeps lbfgs from converging
-        right = model.fit(data["features"], data["labels"]).predict(data["test_features"]) == data["test_labels"]
+        warnings.simplefilter(
+            "ignore"
+        )  # deprecated names inside the library, and noise that keeps lbfgs from converging
+        right = (
+            model.fit(data["features"], data["labels"]).predict(data["test_features"])
+            == data["test_labels"]
+        )
     repeats = data.get("test_repeats", np.ones(len(right)))
     return float(right @ repeats / repeats.sum())
 

@@ -9,44 +9,53 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ostraka.auxiliary import AuxiliarySet
-    from ostraka.ballot import Ballot
-    from ostraka.certificate import Certificate
     from ostraka.errors import OstrakaError
     from ostraka.estimators import PrivateClassifier
-    from ostraka.methods.terms import Terms
-    from ostraka.model import LinearModel, Task
-    from ostraka.noise import Entropy, Rehearsal
-    from ostraka.preprocessing import Preprocessing
+    from ostraka.ledger import Budget, Ledger
+    from ostraka.mechanism import Entropy, Rehearsal
+    from ostraka.party.contribution import Contribution
+    from ostraka.poll import Poll
+    from ostraka.public.auxiliary import AuxiliarySet
+    from ostraka.public.preprocessing import Preprocessing
+    from ostraka.public.task import Task
+    from ostraka.publishing import publish
     from ostraka.release import Rehearsed, Release
+    from ostraka.release.certificate import Certificate
+    from ostraka.release.model import LinearModel
     from ostraka.tally import Tally
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AuxiliarySet": "auxiliary",
-    "Ballot": "ballot",
-    "Certificate": "certificate",
-    "Entropy": "noise",
-    "LinearModel": "model",
+    "AuxiliarySet": "public.auxiliary",
+    "Budget": "ledger",
+    "Certificate": "release.certificate",
+    "Contribution": "party.contribution",
+    "Entropy": "mechanism",
+    "Ledger": "ledger",
+    "LinearModel": "release.model",
     "OstrakaError": "errors",
-    "Preprocessing": "preprocessing",
+    "Poll": "poll",
+    "Preprocessing": "public.preprocessing",
     "PrivateClassifier": "estimators",
-    "Rehearsal": "noise",
+    "Rehearsal": "mechanism",
     "Rehearsed": "release",
     "Release": "release",
     "Tally": "tally",
-    "Task": "model",
-    "Terms": "methods.terms",
+    "Task": "public.task",
+    "publish": "publishing",
 }
 
 __all__ = [
     "AuxiliarySet",
-    "Ballot",
+    "Budget",
     "Certificate",
+    "Contribution",
     "Entropy",
+    "Ledger",
     "LinearModel",
     "OstrakaError",
+    "Poll",
     "Preprocessing",
     "PrivateClassifier",
     "Rehearsal",
@@ -54,7 +63,7 @@ __all__ = [
     "Release",
     "Tally",
     "Task",
-    "Terms",
+    "publish",
 ]
 
 

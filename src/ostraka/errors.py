@@ -9,7 +9,7 @@
     │   ├── UnknownClassError               a class that the poll does not have
     │   ├── EmptyPartyError                 a party without samples where samples are needed
     │   ├── TooFewPartiesError              fewer parties than the poll asks for
-    │   ├── OtherAuxiliarySetError          a ballot cast on another auxiliary set
+    │   ├── OtherPollError                  a contribution to another poll
     │   ├── ParameterError                  ε, λ or another parameter outside its range
     │   ├── ClassifierFileError             a classifier from a file did not answer
     │   └── WrongTypeError (also a TypeError) another kind of object than is needed
@@ -41,7 +41,7 @@ __all__ = [
     "UnknownClassError",
     "EmptyPartyError",
     "TooFewPartiesError",
-    "OtherAuxiliarySetError",
+    "OtherPollError",
     "ParameterError",
     "WrongTypeError",
     "ClassifierFileError",
@@ -66,8 +66,14 @@ def number(name: str, given: Any, least: float, most: float, allowed: str | None
         value = float(given)
     except (TypeError, ValueError, OverflowError):
         value = math.nan
-    if isinstance(given, str | bytes | bool) or getattr(given, "ndim", 0) != 0 or not least <= value <= most:
-        raise ParameterError(name, got=given, allowed=allowed or f"a number from {least:g} to {most:g}")
+    if (
+        isinstance(given, str | bytes | bool)
+        or getattr(given, "ndim", 0) != 0
+        or not least <= value <= most
+    ):
+        raise ParameterError(
+            name, got=given, allowed=allowed or f"a number from {least:g} to {most:g}"
+        )
     return value
 
 
@@ -78,7 +84,12 @@ def count(name: str, given: Any, least: int, most: int | None = None) -> int:
     except TypeError:
         value = least - 1
     if value < least or (most is not None and value > most):
-        raise ParameterError(name, got=given, allowed=f"a whole number, {least} or more" + (f", up to {most}" if most is not None else ""))
+        raise ParameterError(
+            name,
+            got=given,
+            allowed=f"a whole number, {least} or more"
+            + (f", up to {most}" if most is not None else ""),
+        )
     return value
 
 
@@ -90,7 +101,9 @@ class OstrakaError(Exception):
         return _revived, (type(self), self.args, self.__dict__.copy())
 
 
-def _revived(kind: type[OstrakaError], args: tuple[Any, ...], facts: dict[str, Any]) -> OstrakaError:
+def _revived(
+    kind: type[OstrakaError], args: tuple[Any, ...], facts: dict[str, Any]
+) -> OstrakaError:
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(facts)
@@ -145,7 +158,9 @@ class UnknownClassError(InputError):
 
     def __init__(self, given: object, classes: tuple[object, ...]) -> None:
         self.given, self.classes = given, classes
-        shown = ", ".join(repr(name) for name in classes[:10]) + (", ..." if len(classes) > 10 else "")
+        shown = ", ".join(repr(name) for name in classes[:10]) + (
+            ", ..." if len(classes) > 10 else ""
+        )
         super().__init__(
             f"Class {given!r} is not among the {len(classes)} classes {shown}.",
             "List every class beforehand (classes=, --classes); the list is public and fixed.",
@@ -166,22 +181,24 @@ class EmptyPartyError(InputError):
 class TooFewPartiesError(InputError):
     """Fewer parties than the poll asks for."""
 
-    def __init__(self, got: int, least: int) -> None:
-        self.got, self.least = got, least
+    def __init__(self, got: int, least: int, unit: str = "party") -> None:
+        self.got, self.least, self.unit = got, least, unit
+        many = f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
+        alone = f" With one {unit} alone the result would describe that {unit}." if got == 1 else ""
         super().__init__(
-            f"{got} {'party has' if got == 1 else 'parties have'} contributed, but at least {least} are needed.",
-            "Wait for more parties." + (" With one party alone the result would describe that party." if got == 1 else ""),
+            f"{got} {f'{unit} has' if got == 1 else f'{many} have'} contributed, but at least {least} are needed.",
+            f"Wait for more {many}.{alone}",
         )
 
 
-class OtherAuxiliarySetError(InputError):
-    """A ballot cast on another auxiliary set."""
+class OtherPollError(InputError):
+    """A contribution to another poll."""
 
-    def __init__(self, got: str, expected: str) -> None:
-        self.got, self.expected = got, expected
+    def __init__(self, party: str, got: str, expected: str) -> None:
+        self.party, self.got, self.expected = party, got, expected
         super().__init__(
-            f"This ballot was cast on the auxiliary set {got[:12]}..., but the tally is of {expected[:12]}....",
-            "Cast it on the poll's own AuxiliarySet: same rows in the same order, same classes, same preprocessing.",
+            f"Party {party} contributed to the poll {got[:12]}..., but this is the poll {expected[:12]}....",
+            "Contribute to this very file: another version of it is another poll.",
         )
 
 
@@ -220,10 +237,28 @@ class FormatError(OstrakaError, ValueError):
 class DownloadError(OstrakaError, OSError):
     """A public data set that could not be fetched."""
 
-    def __init__(self, file: str, folder: str, tried: tuple[tuple[str, str], ...], *, about: str, variable: str) -> None:
-        self.file, self.folder, self.tried, self.about, self.variable = file, folder, tried, about, variable
+    def __init__(
+        self,
+        file: str,
+        folder: str,
+        tried: tuple[tuple[str, str], ...],
+        *,
+        about: str,
+        variable: str,
+    ) -> None:
+        self.file, self.folder, self.tried, self.about, self.variable = (
+            file,
+            folder,
+            tried,
+            about,
+            variable,
+        )
         reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
-        problem = f"could not be downloaded. Tried: {reasons}" if tried else f"is not in the folder {folder}, and no public address has it"
+        problem = (
+            f"could not be downloaded. Tried: {reasons}"
+            if tried
+            else f"is not in the folder {folder}, and no public address has it"
+        )
         super().__init__(
             f"{file} {problem}. It is {about}. Put it into the folder {folder} by hand, or let the environment variable {variable} "
             "name the folder that holds it. Nothing was loaded."
@@ -246,17 +281,34 @@ class CloneError(OstrakaError):
     def __init__(self) -> None:
         super().__init__(
             "This estimator is a clone, as GridSearchCV and cross_val_score make many of, and each fit would be a release that costs every "
-            "party ε. Set random_state to rehearse on public or synthetic data, then fit one estimator of your own. " + NOTHING_HAPPENED
+            "party ε. Set random_state to rehearse on public or synthetic data, then fit one estimator of your own. "
+            + NOTHING_HAPPENED
         )
 
 
 class BudgetError(OstrakaError):
     """A release costs more than a party has left."""
 
-    def __init__(self, party: str, *, asked: object, left: object, short: float, n_others: int) -> None:
-        self.party, self.asked, self.left, self.short, self.n_others = party, asked, left, short, n_others
-        others = f" (and {n_others} more {'party has' if n_others == 1 else 'parties have'} too little)" if n_others else ""
-        rounded = f", short by {short:.2g} of it: doubles are counted exactly, so give budgets a little room" if short < 1e-5 else ""
+    def __init__(
+        self, party: str, *, asked: object, left: object, short: float, n_others: int
+    ) -> None:
+        self.party, self.asked, self.left, self.short, self.n_others = (
+            party,
+            asked,
+            left,
+            short,
+            n_others,
+        )
+        others = (
+            f" (and {n_others} more {'party has' if n_others == 1 else 'parties have'} too little)"
+            if n_others
+            else ""
+        )
+        rounded = (
+            f", short by {short:.2g} of it: doubles are counted exactly, so give budgets a little room"
+            if short < 1e-5
+            else ""
+        )
         super().__init__(
             f"This release costs {asked}, but party {party} has {left} left{rounded}{others}. "
             f"Leave out who cannot pay, or ask for less. {NOTHING_HAPPENED}"
@@ -266,7 +318,9 @@ class BudgetError(OstrakaError):
 class LedgerError(OstrakaError):
     """A ledger that could not be written or read, or not that way."""
 
-    def __init__(self, path: object, problem: str, remedy: str, outcome: str = NOTHING_HAPPENED) -> None:
+    def __init__(
+        self, path: object, problem: str, remedy: str, outcome: str = NOTHING_HAPPENED
+    ) -> None:
         self.path, self.problem, self.remedy, self.outcome = path, problem, remedy, outcome
         super().__init__(f"The ledger {str(path)!r} {problem}. {remedy} {outcome}")
 
@@ -284,4 +338,6 @@ class PrecisionError(OstrakaError):
 
     def __init__(self, *, known: float, asked: float) -> None:
         self.known, self.asked = known, asked
-        super().__init__(f"The minimiser is known to within {known:.3g}, but {asked:.3g} was asked for. Solve with a smaller tolerance.")
+        super().__init__(
+            f"The minimiser is known to within {known:.3g}, but {asked:.3g} was asked for. Solve with a smaller tolerance."
+        )

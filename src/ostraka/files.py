@@ -1,14 +1,24 @@
-"""Writing files so that an interruption leaves either the old file or the new one, never half of one."""
+"""Files: written so that an interruption leaves the old one or the new one, never half of one; read only if they are what they seem."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
 
-__all__ = ["check_folder", "check_new", "check_writable", "write_atomically"]
+from ostraka.errors import FormatError
+
+__all__ = [
+    "check_folder",
+    "check_new",
+    "check_writable",
+    "foreign_kind",
+    "read_regular",
+    "write_atomically",
+]
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -27,6 +37,21 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             Path(temporary).unlink()
         raise
+
+
+def read_regular(path: str | os.PathLike[str], what: str, most: int) -> bytes:
+    """The bytes of a regular file of at most so many; a pipe, a folder or a giant is refused unread."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(target))
+    # Asked before the file is opened: opening a pipe would wait for somebody to write.
+    found = target.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise FormatError(what, f"{target.name} is not a regular file")
+    if found.st_size > most:
+        raise FormatError(what, f"{target.name} has {found.st_size} bytes, more than {most}")
+    with target.open("rb") as file:
+        return file.read(min(most, found.st_size + 1))
 
 
 def check_new(path: Path, force: bool) -> None:
@@ -55,3 +80,16 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+_OPENINGS = {
+    b"\x80": "a pickle, which could run code and is never opened",
+    b"\x1f\x8b": "a gzip file",
+    b"PK": "a zip file or a numpy archive",
+    b"\x93NUMPY": "a numpy file",
+}
+
+
+def foreign_kind(opening: bytes) -> str | None:
+    """What a file that begins like this probably is, if not one of ours."""
+    return next((kind for start, kind in _OPENINGS.items() if opening.startswith(start)), None)

@@ -1,4 +1,4 @@
-"""What people give to the estimator (arrays, tables, labels, names) in the form that the rest works with.
+"""What people give to the estimator (arrays, tables, labels) in the form that the rest works with.
 
 Nothing here keeps anything, and nothing is released: what is refused is refused before a poll begins.
 """
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.classes import ClassIndex, ClassName
-from ostraka.errors import LabelError, ParameterError
+from ostraka.errors import LabelError
+from ostraka.public.classes import ClassIndex, ClassName
 
-__all__ = ["NUMBERS", "account", "labelled", "length", "numeric", "plain", "same_samples", "validate"]
+__all__ = ["NUMBERS", "labelled", "length", "plain", "same_samples", "validate"]
 
 NUMBERS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
 
@@ -30,7 +30,9 @@ def validate(estimator: Any, *arrays: Any, **options: Any) -> Any:
     return validate_data(estimator, *arrays, **options)
 
 
-def labelled(y: NDArray[Any], public: Iterable[ClassName] | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def labelled(
+    y: NDArray[Any], public: Iterable[ClassName] | None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The classes, from the public list or else from the labels, and the index of each label."""
     classes, labels = np.unique(y, return_inverse=True)
     if public is not None:
@@ -38,7 +40,8 @@ def labelled(y: NDArray[Any], public: Iterable[ClassName] | None) -> tuple[NDArr
         labels = ClassIndex(plain(classes)).of(y)
     if len(classes) < 2:
         raise LabelError(
-            f"y holds one class only, {classes[0]!r}.", "A classifier needs at least two; give classes=[...] if there are more."
+            f"y holds one class only, {classes[0]!r}.",
+            "A classifier needs at least two; give classes=[...] if there are more.",
         )
     return classes, labels
 
@@ -49,27 +52,6 @@ def same_samples(auxiliary: Any, X: Any) -> bool:
         return True
     both = isinstance(auxiliary, np.ndarray) and isinstance(X, np.ndarray)
     return both and auxiliary.shape == X.shape and bool(np.array_equal(auxiliary, X))
-
-
-def _readable(X: Any) -> Any:
-    """Tables whose column names scikit-learn cannot read (polars 2 with scikit-learn up to 1.8) as pandas, where that is installed."""
-    if hasattr(X, "columns") and hasattr(X, "to_numpy") and not hasattr(X, "iloc") and find_spec("pandas") is not None:
-        import pandas as pd
-
-        return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
-    return X
-
-
-def account(name: Any) -> str:
-    """A party's name in the ledger: 3 and 3.0 are one party, because a table may turn the first into the second."""
-    if isinstance(name, float) and not name.is_integer():
-        raise ParameterError("parties", got=name, allowed="texts or whole numbers, where a ledger keeps the account")
-    return str(int(name)) if isinstance(name, float) else str(name)
-
-
-def numeric(samples: Any) -> Any:
-    """A data frame as an array; arrays and sparse matrices as they are."""
-    return samples if hasattr(samples, "tocsr") else np.asarray(samples, dtype=np.float64)
 
 
 def plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:
@@ -83,3 +65,13 @@ def plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:
 def length(items: Iterable[Any]) -> int | None:
     """How many, where that is known beforehand."""
     return len(items) if isinstance(items, Sized) else None
+
+
+def _readable(X: Any) -> Any:
+    """Tables whose column names scikit-learn cannot read (polars 2 with scikit-learn up to 1.8) as pandas, where that is installed."""
+    named = hasattr(X, "columns") and hasattr(X, "to_numpy") and not hasattr(X, "iloc")
+    if named and find_spec("pandas") is not None:
+        import pandas as pd
+
+        return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
+    return X

@@ -16,13 +16,24 @@ def watch(what: str, shown: bool) -> Callable[[Iterable[Any], int | None], Itera
     if not shown:
         return lambda items, total: items  # noqa: ARG005
     if find_spec("rich") is None:
-        raise ParameterError("progress", got=True, allowed="False without the package rich (pip install 'ostraka[cli]')")
+        raise ParameterError(
+            "progress",
+            got=True,
+            allowed="False without the package rich (pip install 'ostraka[cli]')",
+        )
     return lambda items, total: _drawn(what, items, total)
 
 
 def _drawn(what: str, items: Iterable[Any], total: int | None) -> Iterator[Any]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),

@@ -50,16 +50,28 @@ def learning(folder: Path, **changes: str) -> list[str]:
         "--out": str(folder / "model.ostraka"),
         **changes,
     }
-    return [str(folder / "hospitals.csv"), *(word for name, value in options.items() if value for word in (name, value))]
+    return [
+        str(folder / "hospitals.csv"),
+        *(word for name, value in options.items() if value for word in (name, value)),
+    ]
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-c", "from ostraka.cli.app import main; main()", *words]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        "from ostraka.cli.app import main; main()",
+        *words,
+    ]
     env = {**os.environ, "COLUMNS": "200", **environment}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
 
-def called(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str, str]:
+def called(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str
+) -> tuple[int, str, str]:
     """The same in this process, which is faster."""
     monkeypatch.setattr(sys, "argv", ["ostraka", *words])
     with pytest.raises(SystemExit) as left:
@@ -69,10 +81,19 @@ def called(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
 
 
 class TestEveryCommand:
-    def test_learn_predict_inspect_export(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+    def test_learn_predict_inspect_export(
+        self, folder: Path, capsys: Any, monkeypatch: Any
+    ) -> None:
         model = str(folder / "model.ostraka")
         code, out, _ = called(
-            capsys, monkeypatch, "predict", model, str(folder / "hospitals.csv"), "--out", str(folder / "p.csv"), "--probabilities"
+            capsys,
+            monkeypatch,
+            "predict",
+            model,
+            str(folder / "hospitals.csv"),
+            "--out",
+            str(folder / "p.csv"),
+            "--probabilities",
         )
         assert code == 0
         assert "1500 predictions" in out
@@ -86,36 +107,70 @@ class TestEveryCommand:
         assert "ε = 5 differential privacy" in out
         assert "age, bmi, pressure" in out
 
-        code, out, _ = called(capsys, monkeypatch, "export", model, "--onnx", str(folder / "model.onnx"))
+        code, out, _ = called(
+            capsys, monkeypatch, "export", model, "--onnx", str(folder / "model.onnx")
+        )
         assert code == 0
         assert (folder / "model.onnx").stat().st_size > 100
 
     @pytest.mark.parametrize("method", ["soft", "vote", "avg"])
     @pytest.mark.parametrize("calibration", ["paper", "tight"])
-    def test_learn_by_every_method(self, folder: Path, capsys: Any, monkeypatch: Any, method: str, calibration: str) -> None:
+    def test_learn_by_every_method(
+        self, folder: Path, capsys: Any, monkeypatch: Any, method: str, calibration: str
+    ) -> None:
         out = folder / f"{method}-{calibration}.ostraka"
         code, _, err = called(
-            capsys, monkeypatch, "learn", *learning(folder, **{"--method": method, "--calibration": calibration, "--out": str(out)})
+            capsys,
+            monkeypatch,
+            "learn",
+            *learning(
+                folder, **{"--method": method, "--calibration": calibration, "--out": str(out)}
+            ),
         )
         assert code == 0, err
         certificate = Release.load(out).certificate
-        assert (certificate.method, certificate.calibration, certificate.parties) == (method, calibration, 300)
+        assert (certificate.method, certificate.parties) == (method, 300)
+        assert method == "avg" or certificate.particular.calibration == calibration
         assert certificate.assumed_public == ("classes",)
 
     def test_learn_in_two_rounds(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
         first, second = folder / "first.ostraka", folder / "second.ostraka"
         for method, out, more in (("auto", first, {}), ("refine", second, {"--start": str(first)})):
-            words = learning(folder, **{"--method": method, "--out": str(out), "--samples-each": "5", **more})
+            words = learning(
+                folder,
+                **{
+                    "--method": method,
+                    "--out": str(out),
+                    "--samples-each": "5",
+                    "--lambda": "",
+                    **more,
+                },
+            )
             code, _, err = called(capsys, monkeypatch, "learn", *words)
             assert code == 0, err
         certificate = Release.load(second).certificate
         assert (certificate.method, certificate.assumed_public) == ("refine", ("classes",))
-        assert (certificate.start, certificate.total_epsilon) == (Release.load(first).digest, 10.0)
+        assert (certificate.start, certificate.epsilon, certificate.round_epsilon) == (
+            Release.load(first).digest,
+            10.0,
+            5.0,
+        )
+        code, out, _ = called(capsys, monkeypatch, "inspect", str(second), "--json")
+        assert json.loads(out)["epsilon"] == 10.0, "what the file costs"
         code, out, _ = called(capsys, monkeypatch, "inspect", str(second))
-        assert "together ε = 10" in out
+        assert "ε = 10 differential privacy" in out
+        assert "This round alone costs ε = 5" in out
         assert "whose geometry was used" in out
         for method, start in (("refine", ""), ("auto", str(first))):
-            words = learning(folder, **{"--method": method, "--start": start, "--out": str(folder / "third.ostraka")})
+            words = learning(
+                folder,
+                **{
+                    "--method": method,
+                    "--start": start,
+                    "--lambda": "",
+                    "--out": str(folder / "third.ostraka"),
+                },
+            )
             code, _, err = called(capsys, monkeypatch, "learn", *words)
             assert code == 18
             assert "start" in err
@@ -125,15 +180,31 @@ class TestEveryCommand:
         old = pd.read_csv(folder / "public.csv")
         old = old[old.age + old.pressure / 3 > 100]
         old.to_csv(folder / "old.csv", index=False)
-        words = learning(folder, **{"--method": "cells", "--auxiliary": str(folder / "old.csv"), "--out": str(folder / "s.ostraka")})
+        words = learning(
+            folder,
+            **{
+                "--method": "cells",
+                "--lambda": "",
+                "--auxiliary": str(folder / "old.csv"),
+                "--out": str(folder / "s.ostraka"),
+            },
+        )
         code, out, err = called(capsys, monkeypatch, "learn", *words, "--shift")
         assert code == 0, err
         assert "standard deviations off" in out
         assert "Warning" not in err
 
-    def test_learn_from_a_folder_with_a_file_per_party(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+    def test_learn_from_a_folder_with_a_file_per_party(
+        self, folder: Path, capsys: Any, monkeypatch: Any
+    ) -> None:
         options = learning(
-            folder, **{"--party-column": "", "--out": str(folder / "f.ostraka"), "--local": "mixed", "--classes": "ill,well"}
+            folder,
+            **{
+                "--party-column": "",
+                "--out": str(folder / "f.ostraka"),
+                "--local": "mixed",
+                "--classes": "ill,well",
+            },
         )
         code, out, err = called(capsys, monkeypatch, "learn", str(folder / "parties"), *options[1:])
         assert code == 0, err
@@ -141,20 +212,48 @@ class TestEveryCommand:
         assert "Mind" in out, "ten parties drown in noise, and it says so"
         assert Release.load(folder / "f.ostraka").certificate.assumed_public == ()
 
-    def test_rows_may_be_parties_and_names_survive_without_an_auxiliary_set(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+    def test_rows_may_be_parties_and_names_survive_without_an_auxiliary_set(
+        self, folder: Path, capsys: Any, monkeypatch: Any
+    ) -> None:
         table = pd.read_csv(folder / "hospitals.csv").drop(columns="hospital")
         table["patient"] = "text"
         table.to_csv(folder / "rows.csv", index=False)
-        words = learning(folder, **{"--party-column": "", "--auxiliary": "", "--drop": "patient", "--radius": "200", "--method": "avg"})
-        code, out, err = called(capsys, monkeypatch, "learn", str(folder / "rows.csv"), *words[1:], "--rows-are-parties", "--force")
+        words = learning(
+            folder,
+            **{
+                "--party-column": "",
+                "--auxiliary": "",
+                "--drop": "patient",
+                "--radius": "200",
+                "--method": "avg",
+            },
+        )
+        code, out, err = called(
+            capsys,
+            monkeypatch,
+            "learn",
+            str(folder / "rows.csv"),
+            *words[1:],
+            "--rows-are-parties",
+            "--force",
+        )
         assert code == 0, err
-        assert "among 1500 parties" in out
+        assert "for one row, among 1,500 rows" in out
         model = Release.load(folder / "model.ostraka")
         assert model.model.task.feature_names == tuple(COLUMNS)
         shuffled = folder / "shuffled.csv"
         table[["outcome", "patient", *COLUMNS[::-1]]].to_csv(shuffled, index=False)
         kept = folder / "kept.csv"
-        code, _, err = called(capsys, monkeypatch, "predict", str(folder / "model.ostraka"), str(shuffled), "--out", str(kept), "--keep")
+        code, _, err = called(
+            capsys,
+            monkeypatch,
+            "predict",
+            str(folder / "model.ostraka"),
+            str(shuffled),
+            "--out",
+            str(kept),
+            "--keep",
+        )
         assert code == 0, err
         result = pd.read_csv(kept)
         assert list(result.columns) == ["outcome", "patient", *COLUMNS[::-1], "prediction"]
@@ -162,7 +261,9 @@ class TestEveryCommand:
 
     def test_plan(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
         sizes = ["--parties", "5000", "--samples", "1000", "--features", "50", "--classes", "6"]
-        code, out, _ = called(capsys, monkeypatch, "plan", *sizes, "--figure", str(folder / "plan.png"))
+        code, out, _ = called(
+            capsys, monkeypatch, "plan", *sizes, "--figure", str(folder / "plan.png")
+        )
         assert code == 0
         assert all(method in out for method in ("soft", "vote", "avg"))
         assert "none" in out, "vote does not gain from more parties"
@@ -205,46 +306,90 @@ class TestErrors:
             ({"--out": "."}, 32, "it is a folder"),
             ({"--auxiliary": "hospitals.csv"}, 18, "these are the private ones"),
             ({"--party-column": ""}, 18, "or else --rows-are-parties"),
-            ({"--method": "avg", "--local": "forest"}, 18, '"linear" for the method avg'),
-            ({"--label-column": "bmi", "--drop": "outcome", "--auxiliary": ""}, 19, "Unknown label type"),
+            (
+                {"--method": "avg", "--local": "forest"},
+                18,
+                "nothing for method 'avg'; it is for consensus",
+            ),
+            (
+                {"--label-column": "bmi", "--drop": "outcome", "--auxiliary": ""},
+                19,
+                "Unknown label type",
+            ),
             ({"--classes": "ill,dead"}, 14, "Class 'well' is not among"),
             ({"--least-parties": "301"}, 16, "300 parties have contributed, but at least 301"),
             ({"--party-column": "outcome", "--label-column": "hospital"}, 14, ""),
             ({"--method": "magic"}, 2, "magic"),
         ],
     )
-    def test_learn(self, folder: Path, capsys: Any, monkeypatch: Any, changes: dict[str, str], code: int, complaint: str) -> None:
+    def test_learn(
+        self,
+        folder: Path,
+        capsys: Any,
+        monkeypatch: Any,
+        changes: dict[str, str],
+        code: int,
+        complaint: str,
+    ) -> None:
         if changes.get("--label-column") == "hospital":
             changes = {**changes, "--classes": "ill,well"}
         monkeypatch.chdir(folder)
-        got, out, err = called(capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(folder / "never.ostraka"), **changes}))
+        got, out, err = called(
+            capsys,
+            monkeypatch,
+            "learn",
+            *learning(folder, **{"--out": str(folder / "never.ostraka"), **changes}),
+        )
         assert got == code, err
         assert complaint in err
         assert out == ""
         assert not (folder / "never.ostraka").exists()
 
-    def test_nothing_is_replaced_without_being_told_to(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+    def test_nothing_is_replaced_without_being_told_to(
+        self, folder: Path, capsys: Any, monkeypatch: Any
+    ) -> None:
         """A release that is lost is ε spent for nothing."""
         out = folder / "twice.ostraka"
         out.write_bytes(b"precious")
-        code, _, err = called(capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(out)}))
+        code, _, err = called(
+            capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(out)})
+        )
         assert (code, "--force replaces it" in err) == (32, True)
         assert out.read_bytes() == b"precious"
-        assert called(capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(out)}), "--force")[0] == 0
+        assert (
+            called(
+                capsys, monkeypatch, "learn", *learning(folder, **{"--out": str(out)}), "--force"
+            )[0]
+            == 0
+        )
         same = str(folder / "public.csv")
         code, _, err = called(capsys, monkeypatch, "predict", str(out), same, "--out", same)
         assert code == 32
 
-    def test_files_that_are_not_what_they_say(self, folder: Path, capsys: Any, monkeypatch: Any) -> None:
+    def test_files_that_are_not_what_they_say(
+        self, folder: Path, capsys: Any, monkeypatch: Any
+    ) -> None:
         code, _, err = called(capsys, monkeypatch, "inspect", str(folder / "hospitals.csv"))
         assert (code, "not a valid release" in err) == (20, True)
         (folder / "broken.parquet").write_bytes(b"PAR1 not really")
         code, _, err = called(
-            capsys, monkeypatch, "predict", str(folder / "model.ostraka"), str(folder / "broken.parquet"), "--out", "x.csv"
+            capsys,
+            monkeypatch,
+            "predict",
+            str(folder / "model.ostraka"),
+            str(folder / "broken.parquet"),
+            "--out",
+            "x.csv",
         )
         assert (code, "cannot be read" in err) == (20, True)
         code, _, err = called(
-            capsys, monkeypatch, "predict", str(folder / "model.ostraka"), str(folder / "hospitals.csv"), "--out", "x.docx"
+            capsys,
+            monkeypatch,
+            "predict",
+            str(folder / "model.ostraka"),
+            str(folder / "hospitals.csv"),
+            "--out",
+            "x.docx",
         )
         assert code == 18
 
@@ -253,7 +398,11 @@ class TestErrors:
 
         for name in errors.__all__:
             kind = getattr(errors, name)
-            if isinstance(kind, type) and issubclass(kind, errors.OstrakaError) and kind is not errors.OstrakaError:
+            if (
+                isinstance(kind, type)
+                and issubclass(kind, errors.OstrakaError)
+                and kind is not errors.OstrakaError
+            ):
                 assert any(base in EXIT_CODES for base in kind.__mro__), name
         assert code_of(RuntimeError("a bug")) is None
         assert "pip install" in explained(ImportError("No module named 'onnx'"))
@@ -263,12 +412,17 @@ class TestErrors:
         words = learning(folder, **{"--local": "tree", "--out": str(tmp_path / "model.ostraka")})
         code = """
 import os, signal
-from ostraka.local import parties
-parties.local_votes = lambda *arguments: os.kill(os.getpid(), signal.SIGINT)
+from ostraka.party.training import votes
+votes.local_votes = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGINT)
 from ostraka.cli.app import main
 main()
 """
-        done = subprocess.run([sys.executable, "-c", code, "learn", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code, "learn", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 130, done.stderr
         assert "Interrupted" in done.stderr
         assert not list(tmp_path.iterdir())
@@ -279,10 +433,14 @@ class TestTerminals:
         for environment in ({}, {"NO_COLOR": "1", "FORCE_COLOR": ""}):
             done = run("inspect", str(folder / "nothing"), **environment)
             assert "\x1b[" not in done.stdout + done.stderr
-            assert "\x1b[" not in run("inspect", str(folder / "model.ostraka"), **environment).stdout
+            assert (
+                "\x1b[" not in run("inspect", str(folder / "model.ostraka"), **environment).stdout
+            )
 
     def test_without_its_packages_it_says_what_to_install(self) -> None:
         code = "import sys; sys.modules['typer'] = None; from ostraka.cli.app import main; main()"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 33
         assert "pip install 'ostraka[cli]'" in done.stderr

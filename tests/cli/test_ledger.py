@@ -1,4 +1,4 @@
-"""`ostraka ledger`: making, showing, listing; what it says when something is wrong; and that its page runs."""
+"""`ostraka ledger`: making, showing, listing; what it says when something is wrong."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ostraka.errors import BudgetError, LedgerError
 from ostraka.ledger import Budget, Cost, Ledger
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "how-to"
+OLD = Path(__file__).parent.parent / "ledger" / "files" / "version-1.ledger"
 DIGEST = "0123456789abcdef" * 4
 
 
@@ -42,7 +43,10 @@ def run(capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         (["--epsilon", "5"], "every party may spend ε=5."),
         (["--epsilon", "5", "--delta", "1e-6"], "every party may spend ε=5, δ=1e-06."),
         (["--rho", "0.5"], "every party may spend ρ=0.5."),
-        (["--epsilon", "5", "--delta", "1e-6", "--concentrated"], "every party may spend ρ=0.463065, which implies ε=5, δ=1e-06."),
+        (
+            ["--epsilon", "5", "--delta", "1e-6", "--concentrated"],
+            "every party may spend ρ=0.463065, which implies ε=5, δ=1e-06.",
+        ),
     ],
 )
 def test_init(run: Any, options: list[str], said: str) -> None:
@@ -51,12 +55,22 @@ def test_init(run: Any, options: list[str], said: str) -> None:
     assert said in out
     assert Ledger("l").audit() == 0
     code, _, err = run("init", "l", *options)
-    assert (code, "'l' cannot be used: it is there already, and a ledger is never replaced" in err) == (32, True)
+    assert (
+        code,
+        "'l' cannot be used: it is there already, and a ledger is never replaced" in err,
+    ) == (32, True)
 
 
 @pytest.mark.parametrize(
     "options",
-    [[], ["--epsilon", "0"], ["--epsilon", "nan"], ["--delta", "0.1"], ["--epsilon", "1", "--rho", "1"], ["--rho", "1", "--concentrated"]],
+    [
+        [],
+        ["--epsilon", "0"],
+        ["--epsilon", "nan"],
+        ["--delta", "0.1"],
+        ["--epsilon", "1", "--rho", "1"],
+        ["--rho", "1", "--concentrated"],
+    ],
 )
 def test_init_refuses(run: Any, options: list[str]) -> None:
     code, out, err = run("init", "l", *options)
@@ -97,17 +111,55 @@ def test_show_and_history(run: Any) -> None:
     assert "2 charges add up" in out
 
 
+@pytest.mark.parametrize("way", ["ward 3", "WARD  3", " Ward 3 "])
+def test_a_party_is_found_however_it_is_written(run: Any, way: str) -> None:
+    Ledger.create("l", Budget(epsilon=5.0)).charge(["Ward 3", 7], Cost.pure(0.5), "poll 1")
+    assert re.search(r"ward 3 .* ε=0.5 .* ε=4.5 .* 1 ", run("show", "l", "--party", way)[1])
+    assert "poll 1" in run("history", "l", "--party", way)[1]
+    assert "poll 1" in run("history", "l", "--party", "7.0")[1]
+
+
+def test_a_party_that_was_never_charged_is_said_so(run: Any) -> None:
+    ledger = Ledger.create("l", Budget(epsilon=5.0))
+    ledger.charge(["ward-1"], Cost.pure(0.5))
+    ledger.allow(["Guest"], Budget(epsilon=2.0))
+    unknown = (
+        "This ledger does not know party [red]ward[/]: it was never charged. "
+        "A new party may spend ε=5; check the name.\n"
+    )
+    for command in ("show", "history"):
+        assert run(command, "l", "--party", "[red]Ward[/]") == (0, unknown, "")
+        out = run(command, "l", "--party", "GUEST")[1]
+        assert out == "Party guest was never charged. It may spend ε=2.\n"
+    assert json.loads(run("show", "l", "--party", "nobody", "--json")[1])["parties"] == []
+    (guest,) = json.loads(run("show", "l", "--party", "guest", "--json")[1])["parties"]
+    assert (guest["releases"], guest["budget"]["epsilon"]) == (0, 2.0)
+    assert json.loads(run("history", "l", "--party", "nobody", "--json")[1])["charges"] == []
+    code, _, err = run("show", "l", "--party", " ")
+    assert (code, "a name that is not empty" in err) == (18, True)
+
+
+def test_an_old_file_is_refused_in_words(run: Any) -> None:
+    code, _, err = run("show", str(OLD))
+    assert code == 20
+    assert "it is of version 1, in which one party could have several names" in err
+
+
 def test_json(run: Any) -> None:
     ledger = Ledger.create("l", Budget(epsilon=5.0, delta=1e-6))
     ledger.charge(["ä"], Cost.approximate(0.1, 1e-7), "poll")
     shown = json.loads(run("show", "l", "--json")[1])
-    assert shown["budget"] == {"epsilon": 5.0, "delta": 1e-6, "exact": ledger.budget.to_text().split()}
+    assert shown["budget"] == {
+        "epsilon": 5.0,
+        "delta": 1e-6,
+        "exact": ledger.budget.to_text().split(),
+    }
     (party,) = shown["parties"]
     assert (party["party"], party["releases"], party["spent"]["epsilon"]) == ("ä", 1, 0.1)
     assert party["left"]["exact"] == ledger.left("ä").to_text().split()
     (charge,) = json.loads(run("history", "l", "--json", "--party", "ä")[1])["charges"]
     assert charge["cost"] == {"epsilon": 0.1, "delta": 1e-7}
-    assert charge["digest"] is None
+    assert charge["digest"] is charge["certificate"] is None
     assert shown["open_charges"] == [charge]
 
 
@@ -146,7 +198,9 @@ def test_every_option_is_in_the_docs() -> None:
     for command in commands().values():
         for parameter in command.params:
             for option in parameter.opts:
-                assert not option.startswith("--") or option == "--help" or f"`{option}`" in page, option
+                assert not option.startswith("--") or option == "--help" or f"`{option}`" in page, (
+                    option
+                )
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -160,5 +214,6 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert ledger.open_charges() == []
     rho = Budget.concentrated(5, 1e-6)
     assert f"(here {rho.rho:.3f})" in page
-    assert f"concentrated budget in {int(rho.amount.values[0] / Cost.pure(0.1).amount(rho.kind).values[0])}," in page
+    times = int(rho.amount.values[0] / Cost.pure(0.1).amount(rho.kind).values[0])
+    assert f"concentrated budget in {times}," in page
     assert not Cost.pure(1.0).amount(rho.kind).fits(rho.amount), "five against none"

@@ -15,12 +15,24 @@ from tests.cli.test_cli import run
 @pytest.fixture
 def public(tmp_path: Path) -> Path:
     path = tmp_path / "public.csv"
-    pd.DataFrame(np.random.default_rng(0).normal(size=(200, 4)), columns=list("abcd")).to_csv(path, index=False)
+    pd.DataFrame(np.random.default_rng(0).normal(size=(200, 4)), columns=list("abcd")).to_csv(
+        path, index=False
+    )
     return path
 
 
 def test_plan_forecasts_from_public_samples(public: Path, tmp_path: Path) -> None:
-    done = run("plan", "--parties", "300", "--auxiliary", str(public), "--classes", "3", "--figure", str(tmp_path / "plan.png"))
+    done = run(
+        "plan",
+        "--parties",
+        "300",
+        "--auxiliary",
+        str(public),
+        "--classes",
+        "3",
+        "--figure",
+        str(tmp_path / "plan.png"),
+    )
     assert done.returncode == 0, done.stderr
     assert "300 parties of about 10 samples" in done.stdout
     assert "agreement would be" in done.stdout
@@ -34,11 +46,27 @@ def test_plan_needs_sizes_or_samples() -> None:
 
 
 def test_compare_digits(tmp_path: Path) -> None:
-    words = ("--methods", "cells,avg", "--inv-epsilon", "0.1,1", "--trials", "1", "--draws", "2", "--jobs", "1", "--out", str(tmp_path))
+    words = (
+        "--methods",
+        "cells,avg",
+        "--inv-epsilon",
+        "0.1,1",
+        "--trials",
+        "1",
+        "--draws",
+        "2",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+    )
     done = run("compare", "digits", *words)
     assert done.returncode == 0, done.stderr
     assert "1/ε=0.1" in done.stdout
-    assert {row["method"] for row in json.loads((tmp_path / "results.json").read_text())} == {"cells", "avg"}
+    assert {row["method"] for row in json.loads((tmp_path / "results.json").read_text())} == {
+        "cells",
+        "avg",
+    }
     assert "| `cells` | ε, pure |" in (tmp_path / "methods.md").read_text()
 
 
@@ -56,8 +84,27 @@ def test_learn_with_a_ledger(public: Path, tmp_path: Path) -> None:
     assert run("ledger", "init", str(tmp_path / "l.db"), "--epsilon", "1.5").returncode == 0
 
     def learn(out: str) -> tuple[int, str, str]:
-        words = ("--party-column", "who", "--label-column", "what", "--auxiliary", str(public), "--method", "auto", "--epsilon", "1")
-        done = run("learn", str(tmp_path / "private.csv"), *words, "--ledger", str(tmp_path / "l.db"), "--out", str(tmp_path / out))
+        words = (
+            "--party-column",
+            "who",
+            "--label-column",
+            "what",
+            "--auxiliary",
+            str(public),
+            "--method",
+            "auto",
+            "--epsilon",
+            "1",
+        )
+        done = run(
+            "learn",
+            str(tmp_path / "private.csv"),
+            *words,
+            "--ledger",
+            str(tmp_path / "l.db"),
+            "--out",
+            str(tmp_path / out),
+        )
         return done.returncode, done.stdout, done.stderr
 
     code, out, err = learn("first.ostraka")
@@ -82,7 +129,9 @@ def test_one_label_does_not_decide_how_the_others_are_read(tmp_path: Path) -> No
 
     numbers = ["1.1", "1.10"] * 20
     for labels in (numbers, [*numbers[:-1], "x"]):
-        table = tables.read(a_poll(tmp_path, labels), label_column="what", party_column="who", text_labels=True)
+        table = tables.read(
+            a_poll(tmp_path, labels), label_column="what", party_column="who", text_labels=True
+        )
         assert list(table.labels[:4]) == ["1.1", "1.10", "1.1", "1.10"]
         assert list(table.parties[:2]) == ["001", "002"]
 
@@ -105,15 +154,33 @@ def test_the_model_does_not_replace_what_it_is_made_of(public: Path, tmp_path: P
     )
     for taken in (data, public, tmp_path / "l.db"):
         before = taken.read_bytes()
-        done = run("learn", str(data), *words, "--ledger", str(tmp_path / "l.db"), "--out", str(taken))
+        done = run(
+            "learn", str(data), *words, "--ledger", str(tmp_path / "l.db"), "--out", str(taken)
+        )
         assert done.returncode == 18, done.stderr
         assert taken.read_bytes() == before
 
 
 def test_inspect_verifies_a_delta(public: Path, tmp_path: Path) -> None:
     data = a_poll(tmp_path, ["yes", "no"] * 20)
-    words = ("--party-column", "who", "--label-column", "what", "--auxiliary", str(public), "--method", "moments", "--delta", "1e-6")
-    assert run("learn", str(data), *words, "--epsilon", "1", "--out", str(tmp_path / "m.ostraka")).returncode == 0
+    words = (
+        "--party-column",
+        "who",
+        "--label-column",
+        "what",
+        "--auxiliary",
+        str(public),
+        "--method",
+        "moments",
+        "--delta",
+        "1e-6",
+    )
+    assert (
+        run(
+            "learn", str(data), *words, "--epsilon", "1", "--out", str(tmp_path / "m.ostraka")
+        ).returncode
+        == 0
+    )
     done = run("inspect", str(tmp_path / "m.ostraka"))
     assert "Verified: this noise gives δ ≤" in done.stdout
     assert "sum of what they send" in done.stdout

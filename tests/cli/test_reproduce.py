@@ -19,7 +19,16 @@ QUICK = ("--trials", "2", "--private-trials", "4", "--inv-epsilon", "0.01,1", "-
 
 
 def test_digits_need_no_data(tmp_path: Path) -> None:
-    done = run("reproduce", "digits", *QUICK, "--out", str(tmp_path), "--hypothesis", "exp-radius", OSTRAKA_DATA=str(tmp_path / "nothing"))
+    done = run(
+        "reproduce",
+        "digits",
+        *QUICK,
+        "--out",
+        str(tmp_path),
+        "--hypothesis",
+        "exp-radius",
+        OSTRAKA_DATA=str(tmp_path / "nothing"),
+    )
     assert done.returncode == 0, done.stderr
     assert "Test accuracy with 200 parties" in done.stdout
     assert "not DP" in done.stdout
@@ -31,11 +40,24 @@ def test_digits_need_no_data(tmp_path: Path) -> None:
 
 def test_chosen_methods_and_calibration(tmp_path: Path) -> None:
     done = run(
-        "reproduce", "digits", *QUICK, "--methods", "soft, indiv", "--calibration", "tight", "--parties", "50", "--out", str(tmp_path)
+        "reproduce",
+        "digits",
+        *QUICK,
+        "--methods",
+        "soft, indiv",
+        "--calibration",
+        "tight",
+        "--parties",
+        "50",
+        "--out",
+        str(tmp_path),
     )
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "results.json").read_text())
-    assert {(row["method"], row["calibration"], row["parties"]) for row in rows} == {("soft", "tight", 50), ("indiv", "none", 50)}
+    assert {(row["method"], row["calibration"], row["parties"]) for row in rows} == {
+        ("soft", "tight", 50),
+        ("indiv", "none", 50),
+    }
 
 
 @pytest.mark.parametrize(
@@ -53,7 +75,9 @@ def test_chosen_methods_and_calibration(tmp_path: Path) -> None:
         (("--jobs", "0"), 18, "1 or more"),
     ],
 )
-def test_wrong_words_are_explained(words: tuple[str, ...], code: int, text: str, tmp_path: Path) -> None:
+def test_wrong_words_are_explained(
+    words: tuple[str, ...], code: int, text: str, tmp_path: Path
+) -> None:
     done = run("reproduce", "digits", *words, "--out", str(tmp_path))
     assert done.returncode == code, done.stderr
     assert text in done.stderr
@@ -62,10 +86,30 @@ def test_wrong_words_are_explained(words: tuple[str, ...], code: int, text: str,
 
 @pytest.mark.slow
 def test_killed_half_way_and_started_again_it_ends_with_the_same_numbers(tmp_path: Path) -> None:
-    words = ("reproduce", "digits", "--trials", "8", "--private-trials", "16", "--local", "tree", "--jobs", "2")
+    words = (
+        "reproduce",
+        "digits",
+        "--trials",
+        "8",
+        "--private-trials",
+        "16",
+        "--local",
+        "tree",
+        "--jobs",
+        "2",
+    )
     assert run(*words, "--out", str(tmp_path / "whole")).returncode == 0
-    command = [sys.executable, "-c", "from ostraka.cli.app import main; main()", *words, "--out", str(tmp_path / "killed")]
-    first = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [
+        sys.executable,
+        "-c",
+        "from ostraka.cli.app import main; main()",
+        *words,
+        "--out",
+        str(tmp_path / "killed"),
+    ]
+    first = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while first.poll() is None and len(list((tmp_path / "killed").rglob("200-*.json"))) < 2:
         time.sleep(0.01)
     with contextlib.suppress(ProcessLookupError):

@@ -21,7 +21,9 @@ LABELS = np.array([0, 1, 1])
 
 def a_dataset(**changes: Any) -> Dataset:
     part = Labelled(ROWS, LABELS)
-    return Dataset(**{"name": "x", "classes": ("no", "yes"), "train": part, "test": part, **changes})
+    return Dataset(
+        **{"name": "x", "classes": ("no", "yes"), "train": part, "test": part, **changes}
+    )
 
 
 class TestLabelled:
@@ -42,7 +44,10 @@ class TestLabelled:
                 array[0] = 0
         rows[0], labels[0] = 7.0, 1
 
-    @pytest.mark.parametrize("rows", [ROWS, ROWS.astype(np.float32), sp.csr_array(ROWS), sp.csr_matrix(ROWS, dtype=np.float32)])
+    @pytest.mark.parametrize(
+        "rows",
+        [ROWS, ROWS.astype(np.float32), sp.csr_array(ROWS), sp.csr_matrix(ROWS, dtype=np.float32)],
+    )
     def test_forms_of_samples(self, rows: Any) -> None:
         assert type(Labelled(rows, LABELS).samples) is type(rows)
 
@@ -83,7 +88,10 @@ class TestDataset:
     def test_labels_beyond_the_classes(self) -> None:
         bad = Labelled(ROWS, LABELS + 1)
         for part, name in (("train", "training"), ("test", "test")):
-            with pytest.raises(LabelError, match=f"The {name} labels of x go up to 2. With 2 classes, 1 is the last"):
+            with pytest.raises(
+                LabelError,
+                match=f"The {name} labels of x go up to 2. With 2 classes, 1 is the last",
+            ):
                 a_dataset(**{part: bad})
         a_dataset(train=bad, classes=("a", "b", "c"))
 

@@ -51,7 +51,9 @@ def handler(site: Site) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
-            site.asked.append({"path": self.path, **{name.lower(): value for name, value in self.headers.items()}})
+            site.asked.append(
+                {"path": self.path, **{name.lower(): value for name, value in self.headers.items()}}
+            )
             if site.location is not None:
                 self.send_response(302)
                 self.send_header("Location", site.location)
@@ -72,7 +74,10 @@ def handler(site: Site) -> type[BaseHTTPRequestHandler]:
             body = site.content[start:]
             self.send_response(206 if start else 200)
             if start:
-                self.send_header("Content-Range", f"bytes {start + site.shift}-{len(site.content) - 1}/{len(site.content)}")
+                self.send_header(
+                    "Content-Range",
+                    f"bytes {start + site.shift}-{len(site.content) - 1}/{len(site.content)}",
+                )
             if site.etag:
                 self.send_header("ETag", site.etag)
             self.send_header("Content-Length", str(len(body)))
@@ -128,9 +133,14 @@ class TestWhatArrives:
         assert site.asked == []
 
     def test_the_next_address_is_tried(self, site: Site, tmp_path: Path) -> None:
-        assert obtain(a_file("http://127.0.0.1:9/file.bin", site.url()), tmp_path).read_bytes() == CONTENT
+        assert (
+            obtain(a_file("http://127.0.0.1:9/file.bin", site.url()), tmp_path).read_bytes()
+            == CONTENT
+        )
 
-    def test_a_bar_is_drawn_if_asked_for(self, site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_a_bar_is_drawn_if_asked_for(
+        self, site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         obtain(a_file(site.url()), tmp_path, progress=True)
         assert "downloading file.bin" in capfd.readouterr().err
 
@@ -171,7 +181,9 @@ class TestContinuing:
         assert "range" not in site.asked[0]
 
     @pytest.mark.parametrize("known", [True, False])
-    def test_a_part_of_unknown_origin_is_continued_only_where_a_checksum_can_tell(self, site: Site, tmp_path: Path, known: bool) -> None:
+    def test_a_part_of_unknown_origin_is_continued_only_where_a_checksum_can_tell(
+        self, site: Site, tmp_path: Path, known: bool
+    ) -> None:
         leave_part(tmp_path, CONTENT[:1000])
         assert obtain(a_file(site.url(), known=known), tmp_path).read_bytes() == CONTENT
         assert ("range" in site.asked[0]) == known
@@ -182,17 +194,27 @@ class TestContinuing:
         assert site.asked == []
 
     @pytest.mark.parametrize("shift", [0, 5])
-    def test_a_part_that_does_not_fit_is_dropped(self, site: Site, tmp_path: Path, shift: int) -> None:
+    def test_a_part_that_does_not_fit_is_dropped(
+        self, site: Site, tmp_path: Path, shift: int
+    ) -> None:
         site.shift = shift
-        leave_part(tmp_path, CONTENT[:1000] if shift else CONTENT + b"more", url=site.url(), version="")
+        leave_part(
+            tmp_path, CONTENT[:1000] if shift else CONTENT + b"more", url=site.url(), version=""
+        )
         file = a_file(site.url(), n_bytes=None)
         assert obtain(file, tmp_path).read_bytes() == CONTENT
         assert len(site.asked) == 2
 
-    def test_a_broken_connection_is_picked_up_where_it_broke(self, site: Site, tmp_path: Path) -> None:
+    def test_a_broken_connection_is_picked_up_where_it_broke(
+        self, site: Site, tmp_path: Path
+    ) -> None:
         site.cut_after, site.n_cuts = 300_000, 2
         assert obtain(a_file(site.url(), known=False), tmp_path).read_bytes() == CONTENT
-        assert [asked.get("range") for asked in site.asked] == [None, "bytes=300000-", "bytes=600000-"]
+        assert [asked.get("range") for asked in site.asked] == [
+            None,
+            "bytes=300000-",
+            "bytes=600000-",
+        ]
 
     def test_a_note_that_cannot_be_read_is_no_note(self, site: Site, tmp_path: Path) -> None:
         leave_part(tmp_path, b"x" * 1000)
@@ -217,12 +239,17 @@ class TestRefusals:
         assert left_over(tmp_path) == []
         assert len(site.asked) == 1
 
-    @pytest.mark.parametrize(("content", "reason"), [(b"!" + CONTENT, "sends more than the 1024000 bytes"), (CONTENT[:-1], "cut short")])
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [(b"!" + CONTENT, "sends more than the 1024000 bytes"), (CONTENT[:-1], "cut short")],
+    )
     def test_a_wrong_size(self, site: Site, tmp_path: Path, content: bytes, reason: str) -> None:
         site.content = content
         assert reason in str(failure(a_file(site.url()), tmp_path))
         site.content = CONTENT
-        assert obtain(a_file(site.url()), tmp_path).read_bytes() == CONTENT  # nothing of the wrong one is left to go on from
+        assert (
+            obtain(a_file(site.url()), tmp_path).read_bytes() == CONTENT
+        )  # nothing of the wrong one is left to go on from
 
     def test_a_page_in_place_of_a_file(self, site: Site, tmp_path: Path) -> None:
         site.content = b"<html>moved</html>"
@@ -232,11 +259,15 @@ class TestRefusals:
 
     def test_a_connection_that_always_breaks(self, site: Site, tmp_path: Path) -> None:
         site.cut_after, site.n_cuts, site.ranges = 1000, 99, False
-        assert "the connection ended after 1000 of 1024000 bytes" in str(failure(a_file(site.url()), tmp_path))
+        assert "the connection ended after 1000 of 1024000 bytes" in str(
+            failure(a_file(site.url()), tmp_path)
+        )
         assert len(site.asked) == download.TRIES
 
     @pytest.mark.parametrize(("status", "n_asked"), [(404, 1), (403, 1), (503, download.TRIES)])
-    def test_answers_without_a_file(self, site: Site, tmp_path: Path, status: int, n_asked: int) -> None:
+    def test_answers_without_a_file(
+        self, site: Site, tmp_path: Path, status: int, n_asked: int
+    ) -> None:
         site.status = status
         assert f"the server answers {status}" in str(failure(a_file(site.url()), tmp_path))
         assert len(site.asked) == n_asked
@@ -248,21 +279,34 @@ class TestRefusals:
         urls = (f"http://127.0.0.1:{port}/a/file.bin", f"https://127.0.0.1:{port}/b/file.bin")
         error = failure(a_file(*urls), tmp_path)
         assert [address for address, _ in error.tried] == list(urls)
-        for part in ("file.bin could not be downloaded", *urls, "no connection", str(tmp_path), "OSTRAKA_DATA", "It is a test file"):
+        for part in (
+            "file.bin could not be downloaded",
+            *urls,
+            "no connection",
+            str(tmp_path),
+            "OSTRAKA_DATA",
+            "It is a test file",
+        ):
             assert part in str(error)
         twin = pickle.loads(pickle.dumps(error))
         assert (str(twin), twin.tried) == (str(error), error.tried)
 
-    def test_a_silent_server_is_given_up(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_a_silent_server_is_given_up(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         monkeypatch.setenv("no_proxy", "*")
         monkeypatch.setattr(download, "PAUSE_SECONDS", 0.0)
         monkeypatch.setattr(download, "TIMEOUT_SECONDS", 0.05)
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
             silent.listen()
-            assert "timed out" in str(failure(a_file(f"http://127.0.0.1:{silent.getsockname()[1]}/f"), tmp_path))
+            assert "timed out" in str(
+                failure(a_file(f"http://127.0.0.1:{silent.getsockname()[1]}/f"), tmp_path)
+            )
 
-    @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/file.bin", "data:,x", "file.bin"])
+    @pytest.mark.parametrize(
+        "url", ["file:///etc/hostname", "ftp://127.0.0.1/file.bin", "data:,x", "file.bin"]
+    )
     def test_other_schemes(self, tmp_path: Path, url: str) -> None:
         assert "not an http or https address" in str(failure(a_file(url, known=False), tmp_path))
 
@@ -273,11 +317,23 @@ class TestRefusals:
 
     def test_redirections_from_https_to_http(self) -> None:
         asked = urllib.request.Request("https://archive.example/file")
-        with pytest.raises(download._Failed, match=r"leads to http://archive\.example/file, which is not followed from https"):
-            download._Redirects().redirect_request(asked, None, 302, "Found", {}, "http://archive.example/file")
-        assert download._Redirects().redirect_request(asked, None, 302, "Found", {}, "https://other.example/file") is not None
+        with pytest.raises(
+            download._Failed,
+            match=r"leads to http://archive\.example/file, which is not followed from https",
+        ):
+            download._Redirects().redirect_request(
+                asked, None, 302, "Found", {}, "http://archive.example/file"
+            )
+        assert (
+            download._Redirects().redirect_request(
+                asked, None, 302, "Found", {}, "https://other.example/file"
+            )
+            is not None
+        )
 
-    def test_a_full_disk_is_not_a_network_failure(self, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_full_disk_is_not_a_network_failure(
+        self, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def full(fd: int) -> None:
             raise OSError(28, "No space left on device")
 
@@ -295,11 +351,17 @@ class TestRefusals:
 class TestFilesInPlace:
     @pytest.mark.parametrize(
         ("content", "problem"),
-        [(CONTENT[:-7], "it has 1023993 bytes and not 1024000, so it was cut short"), (b"!" + CONTENT[1:], "its sha256 is")],
+        [
+            (CONTENT[:-7], "it has 1023993 bytes and not 1024000, so it was cut short"),
+            (b"!" + CONTENT[1:], "its sha256 is"),
+        ],
     )
     def test_a_wrong_one_is_refused(self, tmp_path: Path, content: bytes, problem: str) -> None:
         (tmp_path / "file.bin").write_bytes(content)
-        with pytest.raises(FormatError, match=f"not a valid copy of file.bin: {problem}.*Remove .* Nothing was loaded"):
+        with pytest.raises(
+            FormatError,
+            match=f"not a valid copy of file.bin: {problem}.*Remove .* Nothing was loaded",
+        ):
             obtain(a_file("http://127.0.0.1:9/never-asked"), tmp_path)
 
     def test_what_a_gzip_file_holds_counts_and_not_how_it_was_packed(self, tmp_path: Path) -> None:
@@ -317,13 +379,17 @@ class TestFilesInPlace:
             with pytest.raises(FormatError, match=problem):
                 verify(tmp_path / "a.gz", file)
 
-    def test_the_first_copy_of_an_unknown_file_is_trusted_and_later_ones_held_to_it(self, site: Site, tmp_path: Path) -> None:
+    def test_the_first_copy_of_an_unknown_file_is_trusted_and_later_ones_held_to_it(
+        self, site: Site, tmp_path: Path
+    ) -> None:
         file = a_file(site.url(), known=False)
         path = obtain(file, tmp_path)
         assert (tmp_path / "file.bin.sha256").read_text() == f"{DIGEST}  file.bin\n"
         assert obtain(file, tmp_path) == path
         path.write_bytes(CONTENT[:-1] + b"!")
-        with pytest.raises(FormatError, match="written when it was first downloaded, says otherwise"):
+        with pytest.raises(
+            FormatError, match="written when it was first downloaded, says otherwise"
+        ):
             obtain(file, tmp_path)
 
     def test_an_unknown_file_that_was_put_there_by_hand_is_taken(self, tmp_path: Path) -> None:
@@ -337,6 +403,9 @@ class TestTheFolder:
         monkeypatch.setenv("OSTRAKA_DATA", "named")
         assert data_folder("given") == Path("given")
         assert data_folder() == Path("named")
-        for unset in (lambda: monkeypatch.setenv("OSTRAKA_DATA", ""), lambda: monkeypatch.delenv("OSTRAKA_DATA")):
+        for unset in (
+            lambda: monkeypatch.setenv("OSTRAKA_DATA", ""),
+            lambda: monkeypatch.delenv("OSTRAKA_DATA"),
+        ):
             unset()
             assert data_folder() == Path("data")

@@ -49,13 +49,20 @@ class TestTheRealData:
 def some_parts() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(1)
     return {
-        split: (rng.uniform(-1, 1, (n, 561)).astype(np.float32), np.arange(n) % 6 + 1, rng.integers(1, 31, n))
+        split: (
+            rng.uniform(-1, 1, (n, 561)).astype(np.float32),
+            np.arange(n) % 6 + 1,
+            rng.integers(1, 31, n),
+        )
         for split, n in (("train", 13), ("test", 8))
     }
 
 
 def text_of(array: np.ndarray) -> str:
-    lines = [" ".join(f"{x:.9e}" if array.dtype.kind == "f" else str(x) for x in np.atleast_1d(row)) for row in array]
+    lines = [
+        " ".join(f"{x:.9e}" if array.dtype.kind == "f" else str(x) for x in np.atleast_1d(row))
+        for row in array
+    ]
     return "\n".join("  " + line for line in lines) + "\n"
 
 
@@ -63,7 +70,10 @@ def official(path: Path, *, nested: bool = True, leave_out: str = "") -> Path:
     """An archive laid out like the official one."""
     inner = io.BytesIO()
     with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("UCI HAR Dataset/activity_labels.txt", "".join(f"{i} {name}\n" for i, name in enumerate(ACTIVITIES, 1)))
+        archive.writestr(
+            "UCI HAR Dataset/activity_labels.txt",
+            "".join(f"{i} {name}\n" for i, name in enumerate(ACTIVITIES, 1)),
+        )
         archive.writestr("__MACOSX/UCI HAR Dataset/train/._X_train.txt", b"\x00\x05\x16\x07")
         archive.writestr("__MACOSX/UCI HAR Dataset/train/X_train.txt", b"\x00")
         for split, arrays in some_parts().items():
@@ -85,7 +95,9 @@ class TestTheOfficialArchive:
         official(tmp_path / har.HAR_ZIP.name, nested=nested)
         data = load("har", tmp_path)
         assert data.classes == ACTIVITIES
-        for part, (samples, labels, subjects) in zip((data.train, data.test), some_parts().values()):
+        for part, (samples, labels, subjects) in zip(
+            (data.train, data.test), some_parts().values()
+        ):
             np.testing.assert_array_equal(part.samples, samples)
             np.testing.assert_array_equal(part.labels, labels - 1)
             np.testing.assert_array_equal(part.sources, subjects)
@@ -93,7 +105,11 @@ class TestTheOfficialArchive:
         assert [path.name for path in tmp_path.iterdir()] == [har.HAR_ZIP.name]
 
     def test_agrees_with_the_arrays(self, tmp_path: Path) -> None:
-        arrays = {f"{n}_{split}": a for split, parts in some_parts().items() for n, a in zip(("X", "y", "subject"), parts)}
+        arrays = {
+            f"{n}_{split}": a
+            for split, parts in some_parts().items()
+            for n, a in zip(("X", "y", "subject"), parts)
+        }
         np.savez(tmp_path / "x.npz", activity_names=np.array(ACTIVITIES), **arrays)
         one, two = har.read_npz(tmp_path / "x.npz"), har.read_zip(official(tmp_path / "x.zip"))
         assert one.classes == two.classes
@@ -114,7 +130,11 @@ class TestTheOfficialArchive:
             har.read_zip(path)
 
     def test_with_other_columns(self, tmp_path: Path) -> None:
-        arrays = {f"{n}_{split}": a[..., :5] for split, parts in some_parts().items() for n, a in zip(("X", "y", "subject"), parts)}
+        arrays = {
+            f"{n}_{split}": a[..., :5]
+            for split, parts in some_parts().items()
+            for n, a in zip(("X", "y", "subject"), parts)
+        }
         np.savez(tmp_path / "x.npz", activity_names=np.array(ACTIVITIES), **arrays)
         with pytest.raises(FormatError, match="not 561 columns"):
             har.read_npz(tmp_path / "x.npz")
@@ -126,10 +146,14 @@ def test_another_har_npz_is_refused(tmp_path: Path) -> None:
         load("har", tmp_path)
 
 
-def test_a_missing_one_is_asked_for_at_its_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_one_is_asked_for_at_its_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(url: str, *_: object) -> None:
         raise download._Failed("no network", retry=False)
 
     monkeypatch.setattr(download, "_fetch", refused)
-    with pytest.raises(DownloadError, match=r"archive\.ics\.uci\.edu/static/public/240/.*\(no network\)"):
+    with pytest.raises(
+        DownloadError, match=r"archive\.ics\.uci\.edu/static/public/240/.*\(no network\)"
+    ):
         load("har", tmp_path)

@@ -26,7 +26,9 @@ MEMORY_MIB = 1.2 * 1024
 @pytest.fixture(scope="module")
 def real() -> Dataset:
     if not (TRAIN.exists() and TEST.exists()):
-        pytest.skip(f"{TRAIN.name} and {TEST.name} are not both in {DATA}; set OSTRAKA_DATA to the folder that holds them")
+        pytest.skip(
+            f"{TRAIN.name} and {TEST.name} are not both in {DATA}; set OSTRAKA_DATA to the folder that holds them"
+        )
     return load("kdd99", DATA)
 
 
@@ -38,7 +40,9 @@ def fields(path: Path) -> list[list[str]]:
 def expected(record: list[str]) -> np.ndarray:
     """A row by the module's table: 38 logarithms, then one column per category."""
     numbers = [math.log1p(float(record[field])) for field in range(41) if field not in (1, 2, 3)]
-    words = [float(record[field] == word) for field in (1, 2, 3) for word in kdd99.CATEGORIES[field]]
+    words = [
+        float(record[field] == word) for field in (1, 2, 3) for word in kdd99.CATEGORIES[field]
+    ]
     return np.array(numbers + words)
 
 
@@ -49,25 +53,43 @@ class TestTheRealData:
         assert np.bincount(real.train.labels).tolist() == [97_278, 494_021 - 97_278]
         assert real.test.repeats is not None
         assert real.test.n_rows == 311_029
-        assert np.bincount(real.test.labels, weights=real.test.repeats).tolist() == [60_593, 311_029 - 60_593]
+        assert np.bincount(real.test.labels, weights=real.test.repeats).tolist() == [
+            60_593,
+            311_029 - 60_593,
+        ]
         assert real.train.repeats is None
         assert real.train.samples.dtype == real.test.samples.dtype == np.float32
 
     def test_training_rows_are_those_of_the_file(self, real: Dataset) -> None:
         lines = gzip.decompress(TRAIN.read_bytes()).decode().splitlines()
-        for i in (0, len(lines) - 1, *np.random.default_rng(0).choice(len(lines), 2000, replace=False)):
+        for i in (
+            0,
+            len(lines) - 1,
+            *np.random.default_rng(0).choice(len(lines), 2000, replace=False),
+        ):
             record = lines[i].split(",")
-            np.testing.assert_allclose(real.train.samples[i], expected(record), rtol=3e-7, atol=1e-7)
+            np.testing.assert_allclose(
+                real.train.samples[i], expected(record), rtol=3e-7, atol=1e-7
+            )
             assert real.train.labels[i] == (record[41] != "normal.")
 
-    def test_distinct_test_rows_are_those_of_the_file_as_often_as_they_stand_there(self, real: Dataset) -> None:
+    def test_distinct_test_rows_are_those_of_the_file_as_often_as_they_stand_there(
+        self, real: Dataset
+    ) -> None:
         pairs = Counter((*record[:41], record[41] != "normal.") for record in fields(TEST))
         assert len(pairs) == len(real.test) == 77_286
         assert real.test.repeats is not None
         firsts = list(pairs)  # in the order in which they first stand there
         assert real.test.repeats.tolist() == [pairs[pair] for pair in firsts]
-        for i in (0, 1, len(firsts) - 1, *np.random.default_rng(0).choice(len(firsts), 1000, replace=False)):
-            np.testing.assert_allclose(real.test.samples[i], expected([*firsts[i][:41]]), rtol=3e-7, atol=1e-7)
+        for i in (
+            0,
+            1,
+            len(firsts) - 1,
+            *np.random.default_rng(0).choice(len(firsts), 1000, replace=False),
+        ):
+            np.testing.assert_allclose(
+                real.test.samples[i], expected([*firsts[i][:41]]), rtol=3e-7, atol=1e-7
+            )
             assert real.test.labels[i] == firsts[i][41]
 
     def test_every_row_has_one_category_of_each_kind(self, real: Dataset) -> None:
@@ -80,8 +102,17 @@ class TestTheRealData:
                 start += len(words)
 
     def test_the_services_that_only_other_files_have_are_empty_columns(self, real: Dataset) -> None:
-        empty = [i for i in range(38 + 3, 38 + 3 + 71) if not (real.train.samples[:, i].any() or real.test.samples[:, i].any())]
-        assert [kdd99.CATEGORIES[2][i - 41] for i in empty] == ["aol", "harvest", "http_2784", "http_8001"]
+        empty = [
+            i
+            for i in range(38 + 3, 38 + 3 + 71)
+            if not (real.train.samples[:, i].any() or real.test.samples[:, i].any())
+        ]
+        assert [kdd99.CATEGORIES[2][i - 41] for i in empty] == [
+            "aol",
+            "harvest",
+            "http_2784",
+            "http_8001",
+        ]
 
     @pytest.mark.slow
     def test_memory_stays_bounded(self, real: Dataset) -> None:
@@ -92,7 +123,9 @@ class TestTheRealData:
             "import re, sys; from pathlib import Path; from ostraka.datasets import load; load('kdd99', sys.argv[1]);"
             "print(int(re.search(r'VmHWM:\\s*(\\d+) kB', Path('/proc/self/status').read_text())[1]) / 1024)"
         )
-        done = subprocess.run([sys.executable, "-c", code, str(DATA)], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(DATA)], capture_output=True, text=True, check=True
+        )
         assert float(done.stdout) > 100
         assert float(done.stdout) < MEMORY_MIB
 
@@ -137,4 +170,8 @@ class TestOtherFiles:
         rows[[1, 3], 0] = 1.0
         part = kdd99._distinct(rows, np.array([0, 1, 1, 1, 0]))
         assert part.repeats is not None
-        assert (part.labels.tolist(), part.repeats.tolist(), part.samples[:, 0].tolist()) == ([0, 1, 1], [2, 2, 1], [0.0, 1.0, 0.0])
+        assert (part.labels.tolist(), part.repeats.tolist(), part.samples[:, 0].tolist()) == (
+            [0, 1, 1],
+            [2, 2, 1],
+            [0.0, 1.0, 0.0],
+        )

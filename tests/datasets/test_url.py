@@ -52,7 +52,9 @@ class TestTheRealRows:
             sign, *pairs = lines[i].split("#")[0].split()
             row = real.samples[[i]].tocoo()
             stored = {int(column): value for column, value in zip(row.coords[1], row.data)}
-            written = {int(pair.split(":")[0]) - 1: np.float32(pair.split(":")[1]) for pair in pairs}
+            written = {
+                int(pair.split(":")[0]) - 1: np.float32(pair.split(":")[1]) for pair in pairs
+            }
             assert stored == written
             assert real.labels[i] == (float(sign) > 0)
 
@@ -71,9 +73,17 @@ class TestTheRealRows:
             tracemalloc.stop()
         assert peak < 100 * 2**20  # filled, they would take 19 GB
 
-    def test_the_sample_alone_is_refused(self, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_sample_alone_is_refused(
+        self, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def no_network(file: Any, folder: Path, *, progress: bool) -> Path:
-            raise DownloadError(file.name, str(folder), (("https://nowhere", "no network"),), about=file.about, variable="OSTRAKA_DATA")
+            raise DownloadError(
+                file.name,
+                str(folder),
+                (("https://nowhere", "no network"),),
+                about=file.about,
+                variable="OSTRAKA_DATA",
+            )
 
         monkeypatch.setattr(url, "obtain", no_network)
         shutil.copyfile(SAMPLE, tmp_path / SAMPLE.name)
@@ -86,13 +96,19 @@ class TestTheRealRows:
 
 def a_day(day: int) -> bytes:
     """Day n has n + 2 rows, of which the first is malicious."""
-    rows = [f"{'+1' if row == 0 else '-1'} {day + 1}:0.5 {row + 100}:1 3231961:{day + 1}" for row in range(day + 2)]
+    rows = [
+        f"{'+1' if row == 0 else '-1'} {day + 1}:0.5 {row + 100}:1 3231961:{day + 1}"
+        for row in range(day + 2)
+    ]
     return ("\n".join(rows) + "\n").encode()
 
 
 def archive(path: Path, days: list[int]) -> Path:
     with tarfile.open(path, "w:gz") as tar:
-        for name, content in [("FeatureTypes", b"4\n"), *((f"Day{day}.svm", a_day(day)) for day in days)]:
+        for name, content in [
+            ("FeatureTypes", b"4\n"),
+            *((f"Day{day}.svm", a_day(day)) for day in days),
+        ]:
             member = tarfile.TarInfo(f"url_svmlight/{name}")
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
@@ -107,21 +123,30 @@ def folder(path: Path, days: list[int]) -> None:
 
 class TestWholeSets:
     @pytest.mark.parametrize("form", ["archive", "folder"])
-    def test_days_0_to_9_are_learnt_from_and_10_to_19_measured_on(self, tmp_path: Path, form: str) -> None:
+    def test_days_0_to_9_are_learnt_from_and_10_to_19_measured_on(
+        self, tmp_path: Path, form: str
+    ) -> None:
         days = [*range(20, 3, -1), 120, *range(4)]  # in an order of its own
-        archive(tmp_path / "url_svmlight.tar.gz", days) if form == "archive" else folder(tmp_path / "url_svmlight", days)
+        archive(tmp_path / "url_svmlight.tar.gz", days) if form == "archive" else folder(
+            tmp_path / "url_svmlight", days
+        )
         data = load("url", tmp_path)
         assert data.classes == ("benign", "malicious")
         for part, chosen in ((data.train, range(10)), (data.test, range(10, 20))):
             assert part.samples.shape == (sum(day + 2 for day in chosen), 3_231_961)
             assert part.sources is not None
             assert part.sources.tolist() == [f"Day{day}" for day in chosen for _ in range(day + 2)]
-            assert part.labels.tolist() == [int(row == 0) for day in chosen for row in range(day + 2)]
+            assert part.labels.tolist() == [
+                int(row == 0) for day in chosen for row in range(day + 2)
+            ]
             np.testing.assert_array_equal(
-                part.samples[:, [3_231_960]].toarray().ravel(), [day + 1 for day in chosen for _ in range(day + 2)]
+                part.samples[:, [3_231_960]].toarray().ravel(),
+                [day + 1 for day in chosen for _ in range(day + 2)],
             )
 
-    def test_bars_are_drawn_if_asked_for(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_bars_are_drawn_if_asked_for(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         folder(tmp_path / "url_svmlight", list(range(20)))
         load("url", tmp_path, progress=True)
         assert "reading days" in capfd.readouterr().err
@@ -129,7 +154,9 @@ class TestWholeSets:
     @pytest.mark.parametrize("form", ["archive", "folder"])
     def test_a_day_that_is_missing_is_named(self, tmp_path: Path, form: str) -> None:
         days = [day for day in range(20) if day not in (7, 12)]
-        archive(tmp_path / "url_svmlight.tar.gz", days) if form == "archive" else folder(tmp_path / "url_svmlight", days)
+        archive(tmp_path / "url_svmlight.tar.gz", days) if form == "archive" else folder(
+            tmp_path / "url_svmlight", days
+        )
         with pytest.raises(FormatError, match=r"Day7\.svm, Day12\.svm are not in it"):
             load("url", tmp_path)
 
@@ -139,7 +166,9 @@ class TestWholeSets:
         with pytest.raises(FormatError, match=r"url_svmlight\.tar\.gz cannot be unpacked"):
             load("url", tmp_path)
 
-    def test_a_missing_one_is_asked_for_at_its_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_one_is_asked_for_at_its_home(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         from ostraka.datasets import download
 
         def refused(address: str, *_: object) -> None:

@@ -18,7 +18,13 @@ from ostraka.errors import DownloadError, FormatError
 
 DATA = Path(os.environ.get("OSTRAKA_DATA") or "data")
 FILE = DATA / "malicious_urls.csv.gz"
-SOURCES = {"iscx2016": 154_699, "ebbu2017": 50_216, "csirtg2018": 50_077, "phishdataset2021": 59_180, "kaggle2021head": 28_376}
+SOURCES = {
+    "iscx2016": 154_699,
+    "ebbu2017": 50_216,
+    "csirtg2018": 50_077,
+    "phishdataset2021": 59_180,
+    "kaggle2021head": 28_376,
+}
 
 
 def by_hand(url: str) -> dict[int, float]:
@@ -79,9 +85,14 @@ def test_the_real_data(tmp_path: Path) -> None:
         pytest.skip(f"{FILE.name} is not in {DATA}; set OSTRAKA_DATA to the folder that holds it")
     data = load("urls", DATA)
     assert data.classes == ("benign", "malicious")
-    assert (data.train.samples.shape, data.test.samples.shape) == ((200_000, 2**18), (142_548, 2**18))
+    assert (data.train.samples.shape, data.test.samples.shape) == (
+        (200_000, 2**18),
+        (142_548, 2**18),
+    )
     labels = np.concatenate([data.train.labels, data.test.labels])
-    sources = np.concatenate([part.sources for part in (data.train, data.test) if part.sources is not None])
+    sources = np.concatenate(
+        [part.sources for part in (data.train, data.test) if part.sources is not None]
+    )
     assert labels.sum() == 167_737
     assert Counter(sources.tolist()) == SOURCES
     # The shuffle mixes: each part's share of each source is within 6 deviations of the whole's (chance of a false alarm below 1e-7).
@@ -102,7 +113,10 @@ def test_the_real_data(tmp_path: Path) -> None:
 
 class TestOtherFiles:
     def test_a_missing_one_says_what_it_must_look_like(self, tmp_path: Path) -> None:
-        with pytest.raises(DownloadError, match=r"no public address has it\. It is a gzipped CSV file with the columns url, label .*ISCX"):
+        with pytest.raises(
+            DownloadError,
+            match=r"no public address has it\. It is a gzipped CSV file with the columns url, label .*ISCX",
+        ):
             load("urls", tmp_path)
 
     def test_another_file_is_refused(self, tmp_path: Path) -> None:
@@ -115,7 +129,11 @@ class TestOtherFiles:
         assert urls.read(tmp_path / "a.csv").url.tolist() == ["null", "NA"]
 
     @pytest.mark.parametrize(
-        ("content", "complaint"), [("url,label\na,1\n", "cannot be read"), ("url,label,source\na,2,b\n", "labels other than 0 and 1")]
+        ("content", "complaint"),
+        [
+            ("url,label\na,1\n", "cannot be read"),
+            ("url,label,source\na,2,b\n", "labels other than 0 and 1"),
+        ],
     )
     def test_what_is_refused(self, tmp_path: Path, content: str, complaint: str) -> None:
         (tmp_path / "a.csv").write_text(content)

@@ -8,7 +8,7 @@ import pytest
 from ostraka.datasets.dataset import Dataset, Labelled
 from ostraka.experiments import tasks
 from ostraka.experiments.tasks import PaperTask
-from ostraka.preprocessing import Preprocessing
+from ostraka.public.preprocessing import Preprocessing
 
 
 def small_dataset(n_classes: int = 2, n: int = 900, d: int = 6, seed: int = 0) -> Dataset:

@@ -11,59 +11,100 @@ import pytest
 from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError
 from ostraka.experiments import compare as module
-from ostraka.experiments.compare import OURS, PAPERS, CompareSettings, compare, compare_trial, described
+from ostraka.experiments.compare import (
+    OURS,
+    PAPERS,
+    CompareSettings,
+    compare,
+    compare_trial,
+    described,
+)
 from ostraka.experiments.peers import PEERS
 from ostraka.experiments.trial import Measured
 from tests.experiments.small import small_dataset, small_task  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("small_task")
-QUICK = CompareSettings(task="small", methods=("auto", "cells", "consensus", "soft"), inverse_epsilons=(0.01, 10.0), trials=2, draws=3)
+QUICK = CompareSettings(
+    task="small",
+    methods=("auto", "cells", "consensus", "soft"),
+    inverse_epsilons=(0.01, 10.0),
+    trials=2,
+    draws=3,
+)
 
 
 def test_every_method_is_measured_at_every_epsilon(tmp_path: Path) -> None:
     rows = compare(small_dataset(3), QUICK, 40, tmp_path, n_jobs=1)
     found = {(row.method, row.calibration, row.inv_epsilon) for row in rows if row.inv_epsilon}
     expected = {(name, "pure", inverse) for name in QUICK.methods for inverse in (0.01, 10.0)}
-    expected |= {(name, "delta", inverse) for name in ("auto", "consensus") for inverse in (0.01, 10.0)}
+    expected |= {
+        (name, "delta", inverse) for name in ("auto", "consensus") for inverse in (0.01, 10.0)
+    }
     assert found == expected
     assert all(row.trials == 6 for row in rows if row.inv_epsilon)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"results.json", "results.csv", "run.json", "methods.md", "table.md", "figure.png", "figure.svg", "trials"}
+    assert names == {
+        "results.json",
+        "results.csv",
+        "run.json",
+        "methods.md",
+        "table.md",
+        "figure.png",
+        "figure.svg",
+        "trials",
+    }
     accuracy = {(row.method, row.calibration, row.inv_epsilon): row.mean for row in rows}
     assert accuracy["auto", "pure", 0.01] > 0.9 > accuracy["auto", "pure", 10.0]
 
 
-def test_a_finished_comparison_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_comparison_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = compare(small_dataset(), QUICK, 40, tmp_path, n_jobs=1)
     monkeypatch.setattr(module, "split", None)
     assert compare(small_dataset(), QUICK, 40, tmp_path, n_jobs=1) == first
 
 
-def test_methods_can_be_added_to_a_finished_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_methods_can_be_added_to_a_finished_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = compare(small_dataset(), replace(QUICK, methods=("cells",)), 40, tmp_path, n_jobs=1)
     ran: list[tuple[str, ...]] = []
 
-    def counted(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> list[Measured]:
+    def counted(
+        data: Dataset, settings: CompareSettings, n_parties: int, trial: int
+    ) -> list[Measured]:
         ran.append(settings.methods)
         return compare_trial(data, settings, n_parties, trial)
 
     monkeypatch.setattr(module, "compare_trial", counted)
-    both = compare(small_dataset(), replace(QUICK, methods=("soft", "cells")), 40, tmp_path, n_jobs=1)
+    both = compare(
+        small_dataset(), replace(QUICK, methods=("soft", "cells")), 40, tmp_path, n_jobs=1
+    )
     assert ran == [("soft",)] * QUICK.trials
     assert [row for row in both if row.method == "cells"] == first
 
 
 def test_trials_do_not_depend_on_which_methods_run() -> None:
-    alone = CompareSettings(task="small", methods=("cells",), inverse_epsilons=(10.0,), trials=1, draws=3)
-    both = CompareSettings(task="small", methods=("auto", "cells"), inverse_epsilons=(10.0,), trials=1, draws=3)
-    found = [[each for each in compare_trial(small_dataset(), s, 40, 0) if each.method == "cells"] for s in (alone, both)]
+    alone = CompareSettings(
+        task="small", methods=("cells",), inverse_epsilons=(10.0,), trials=1, draws=3
+    )
+    both = CompareSettings(
+        task="small", methods=("auto", "cells"), inverse_epsilons=(10.0,), trials=1, draws=3
+    )
+    found = [
+        [each for each in compare_trial(small_dataset(), s, 40, 0) if each.method == "cells"]
+        for s in (alone, both)
+    ]
     assert found[0] == found[1]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(PEERS))
 def test_every_peer_can_be_compared(name: str) -> None:
-    settings = CompareSettings(task="small", methods=(name,), inverse_epsilons=(0.01,), trials=1, draws=2)
+    settings = CompareSettings(
+        task="small", methods=(name,), inverse_epsilons=(0.01,), trials=1, draws=2
+    )
     measured = compare_trial(small_dataset(), settings, 40, 0)
     (found,) = [each for each in measured if each.method == name]
     assert found.calibration == ("delta" if PEERS[name].private else "none")
@@ -76,13 +117,24 @@ def test_everything_is_described() -> None:
     assert all(row.guarantee and row.trust and row.tuning for row in rows)
 
 
-@pytest.mark.parametrize("change", [{"methods": ("magic",)}, {"delta": 0.0}, {"trials": 0}, {"draws": 0}, {"inverse_epsilons": (0.0,)}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"methods": ("magic",)},
+        {"delta": 0.0},
+        {"trials": 0},
+        {"draws": 0},
+        {"inverse_epsilons": (0.0,)},
+    ],
+)
 def test_wrong_settings_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ParameterError, match="Allowed"):
         CompareSettings(**{"task": "small", **change})  # type: ignore[arg-type]
 
 
 def test_settings_have_names() -> None:
-    other = CompareSettings(task="small", methods=QUICK.methods, inverse_epsilons=(0.01, 10.0), trials=2, draws=4)
+    other = CompareSettings(
+        task="small", methods=QUICK.methods, inverse_epsilons=(0.01, 10.0), trials=2, draws=4
+    )
     assert other.digest != QUICK.digest
     json.dumps(other.digest)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from ostraka.expect.planner import METHODS
 from ostraka.experiments.demo import EPSILONS, N_PARTIES, Demonstration, digits
-from ostraka.methods.terms import Calibration
-from ostraka.planner import METHODS
+from ostraka.methods.base import Calibration
 from ostraka.release import Release
 
 pytestmark = pytest.mark.slow
@@ -31,11 +31,18 @@ def shown(watched: list[int]) -> Demonstration:
     return digits(watch)
 
 
-def test_every_curve_has_a_point_for_every_epsilon(shown: Demonstration, watched: list[int]) -> None:
-    assert set(shown.curves) == {(method, calibration) for method in METHODS for calibration in get_args(Calibration)} | {("auto", "tight")}
+def test_every_curve_has_a_point_for_every_epsilon(
+    shown: Demonstration, watched: list[int]
+) -> None:
+    assert set(shown.curves) == {
+        (method, calibration) for method in METHODS for calibration in get_args(Calibration)
+    } | {("auto", "tight")}
     for means, deviations in shown.curves.values():
         assert len(means) == len(deviations) == len(EPSILONS)
-        assert all(0.0 <= mean <= 1.0 and 0.0 <= deviation <= 0.5 for mean, deviation in zip(means, deviations))
+        assert all(
+            0.0 <= mean <= 1.0 and 0.0 <= deviation <= 0.5
+            for mean, deviation in zip(means, deviations)
+        )
     assert len(watched) == 1
     assert watched[0] >= 1
 
@@ -64,7 +71,9 @@ def test_the_references_are_where_they_belong(shown: Demonstration) -> None:
 def test_less_privacy_reads_more(shown: Demonstration) -> None:
     for (method, _), (means, _) in shown.curves.items():
         assert means[0] >= means[-1] - 0.02, method
-        assert method == "auto" or means[EPSILONS.index(1.0)] < 0.3, "at ε = 1 two hundred parties are too few for the paper's methods"
+        assert method == "auto" or means[EPSILONS.index(1.0)] < 0.3, (
+            "at ε = 1 two hundred parties are too few for the paper's methods"
+        )
     assert shown.mean("auto", "tight", 1.0) > 0.75
 
 
@@ -74,7 +83,11 @@ def test_the_release_is_real_and_comes_back(shown: Demonstration, tmp_path: Path
     samples, labels = load_digits(return_X_y=True)
     assert (loaded.predict(samples) == shown.release.predict(samples)).all()
     assert loaded.certificate == shown.release.certificate
-    assert (loaded.certificate.method, loaded.certificate.epsilon, loaded.certificate.parties) == ("cells", 1.0, N_PARTIES)
+    assert (loaded.certificate.method, loaded.certificate.epsilon, loaded.certificate.parties) == (
+        "cells",
+        1.0,
+        N_PARTIES,
+    )
     assert 0.0 <= loaded.score(samples, labels) <= 1.0
     assert np.isfinite(loaded.predict_proba(samples)).all()
 
@@ -84,4 +97,6 @@ def test_the_figures_are_those_of_any_other_run(shown: Demonstration) -> None:
     again = digits()
     assert again.curves == shown.curves
     assert again.references == shown.references
-    assert (again.release.model.weights != shown.release.model.weights).any(), "and the release is not"
+    assert (again.release.model.weights != shown.release.model.weights).any(), (
+        "and the release is not"
+    )

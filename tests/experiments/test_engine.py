@@ -15,7 +15,13 @@ from ostraka.experiments.settings import Settings
 from ostraka.experiments.trial import run_trial
 from tests.experiments.small import small_dataset, small_task  # noqa: F401
 
-DIGITS = Settings(task="digits", methods=("soft", "indiv"), inverse_epsilons=(0.01, 1.0), trials=3, private_trials=6)
+DIGITS = Settings(
+    task="digits",
+    methods=("soft", "indiv"),
+    inverse_epsilons=(0.01, 1.0),
+    trials=3,
+    private_trials=6,
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +46,9 @@ def test_trials_differ(alone: Any) -> None:
 
 @pytest.mark.usefixtures("small_task")
 class TestInterruption:
-    SETTINGS = Settings(task="small", methods=("soft",), inverse_epsilons=(1.0,), trials=4, private_trials=8)
+    SETTINGS = Settings(
+        task="small", methods=("soft",), inverse_epsilons=(1.0,), trials=4, private_trials=8
+    )
 
     def test_a_run_goes_on_where_it_stopped(self, tmp_path: Path) -> None:
         data = small_dataset()
@@ -54,7 +62,9 @@ class TestInterruption:
                 yield trial
 
         with pytest.raises(KeyboardInterrupt):
-            run_trials(data, self.SETTINGS, (20, 40), tmp_path / "part", n_jobs=1, watch=pull_the_plug)
+            run_trials(
+                data, self.SETTINGS, (20, 40), tmp_path / "part", n_jobs=1, watch=pull_the_plug
+            )
         assert len(list((tmp_path / "part").rglob("*.json"))) == 3
 
         ran: list[tuple[int, int]] = []
@@ -63,7 +73,9 @@ class TestInterruption:
             ran.append((n_parties, trial))
             return run_trial(data, settings, n_parties, trial)
 
-        again = run_trials(data, self.SETTINGS, (20, 40), tmp_path / "part", n_jobs=1, measure=counted)
+        again = run_trials(
+            data, self.SETTINGS, (20, 40), tmp_path / "part", n_jobs=1, measure=counted
+        )
         assert len(ran) == 5, "three trials were kept"
         assert again == whole
 
@@ -77,7 +89,14 @@ class TestInterruption:
     def test_other_settings_do_not_take_over_checkpoints(self, tmp_path: Path) -> None:
         data = small_dataset()
         run_trials(data, self.SETTINGS, (20,), tmp_path, n_jobs=1)
-        other = Settings(task="small", methods=("soft",), inverse_epsilons=(1.0,), trials=4, private_trials=8, lambda_=1e-2)
+        other = Settings(
+            task="small",
+            methods=("soft",),
+            inverse_epsilons=(1.0,),
+            trials=4,
+            private_trials=8,
+            lambda_=1e-2,
+        )
         changed = run_trials(data, other, (20,), tmp_path, n_jobs=1)
         assert len(list(tmp_path.iterdir())) == 2
         assert changed != run_trials(data, self.SETTINGS, (20,), tmp_path, n_jobs=1)
@@ -99,10 +118,22 @@ def test_checkpoints_are_plain_json(digits: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_of_two_workers_gives_the_same_numbers(digits: Any, alone: Any, tmp_path: Path) -> None:
+def test_a_dask_cluster_of_two_workers_gives_the_same_numbers(
+    digits: Any, alone: Any, tmp_path: Path
+) -> None:
     distributed = pytest.importorskip("distributed", reason="needs the package distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True) as cluster:
-        found = run_trials(digits, DIGITS, (50,), tmp_path, n_jobs=-1, backend="dask", scheduler=cluster.scheduler_address)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+    ) as cluster:
+        found = run_trials(
+            digits,
+            DIGITS,
+            (50,),
+            tmp_path,
+            n_jobs=-1,
+            backend="dask",
+            scheduler=cluster.scheduler_address,
+        )
     assert found == alone
 
 

@@ -5,19 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ostraka.auxiliary import AuxiliarySet
 from ostraka.experiments import noise_trials
-from ostraka.experiments.noise_trials import accuracy, exponential_noise, noisy_accuracies, unit_noise, weights_of
+from ostraka.experiments.noise_trials import (
+    accuracy,
+    exponential_noise,
+    noisy_accuracies,
+    unit_noise,
+    weights_of,
+)
 from ostraka.experiments.tasks import Test as Measured
-from ostraka.methods import avg
-from ostraka.methods.output_perturbation import Plan
-from ostraka.methods.terms import Terms
-from ostraka.model import Task
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.avg import Avg
+from ostraka.methods.base import Options
+from ostraka.public.promise import Promise
+from ostraka.public.task import Task
 
 
 def a_test_set(n_classes: int, n: int = 200, d: int = 5) -> Measured:
     generator = np.random.default_rng(1)
-    return Measured(generator.standard_normal((n, d)), generator.integers(0, n_classes, n), generator.integers(1, 5, n))
+    return Measured(
+        generator.standard_normal((n, d)),
+        generator.integers(0, n_classes, n),
+        generator.integers(1, 5, n),
+    )
 
 
 def one_by_one(weights: np.ndarray, test: Measured) -> float:
@@ -28,43 +38,52 @@ def one_by_one(weights: np.ndarray, test: Measured) -> float:
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("at_once", [1, 37, 2**22])
-def test_blocks_equal_single_models(n_classes: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_equal_single_models(
+    n_classes: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(noise_trials, "SCORES_AT_ONCE", at_once)
     test, generator = a_test_set(n_classes), np.random.default_rng(0)
     shape = (5,) if n_classes == 2 else (5, n_classes)
     weights, noise = generator.standard_normal(shape), generator.standard_normal((7, *shape))
     found = noisy_accuracies(weights, noise, (0.1, 2.0), test)
-    expected = [[one_by_one(weights + inverse * row, test) for row in noise] for inverse in (0.1, 2.0)]
+    expected = [
+        [one_by_one(weights + inverse * row, test) for row in noise] for inverse in (0.1, 2.0)
+    ]
     assert np.abs(found - np.array(expected)).max() < 1e-12
     assert accuracy(weights, test) == pytest.approx(one_by_one(weights, test), abs=1e-12)
 
 
-def a_plan(epsilon: float = 1.0) -> Plan:
-    auxiliary = AuxiliarySet(np.eye(4), ("a", "b", "c"))
-    return avg.plan(Task.of(auxiliary), 100, Terms(epsilon=epsilon))
+def made(epsilon: float = 1.0) -> tuple[Avg, Mechanism]:
+    promise = Promise(epsilon=epsilon)
+    method = Avg.create(Task(classes=("a", "b", "c"), n_features=4), 100, promise, Options())
+    return method, method.mechanism(promise, 100)
 
 
 def test_noise_of_an_epsilon_is_scaled_noise_of_one() -> None:
     """Within the grid, which is a millionth of the sensitivity."""
-    one, tenth = (unit_noise(a_plan(epsilon), np.random.default_rng(5), 20) for epsilon in (1.0, 0.1))
-    assert np.abs(tenth - 10.0 * one).max() <= 20.0 * a_plan().certificate.grid
+    one, tenth = (
+        unit_noise(*made(epsilon), np.random.default_rng(5), 20) for epsilon in (1.0, 0.1)
+    )
+    assert np.abs(tenth - 10.0 * one).max() <= 20.0 * made()[1].grid
 
 
 def test_lengths_are_gamma_and_under_the_hypothesis_exponential() -> None:
     """Means of 4000 draws; each test fails by chance with probability below 1e-9 (six standard errors)."""
-    plan, n = a_plan(), 4000
-    scale, dimension = plan.certificate.noise_scale, plan.certificate.dimension
+    (method, mechanism), n = made(), 4000
+    scale, dimension = mechanism.noise_scale / mechanism.divisor, mechanism.dimension
     for noise, mean, sd in (
-        (unit_noise(plan, np.random.default_rng(0), n), dimension, np.sqrt(dimension)),
-        (exponential_noise(plan, np.random.default_rng(0), n), 1.0, 1.0),
+        (unit_noise(method, mechanism, np.random.default_rng(0), n), dimension, np.sqrt(dimension)),
+        (exponential_noise(method, mechanism, np.random.default_rng(0), n), 1.0, 1.0),
     ):
         lengths = np.linalg.norm(noise.reshape(n, -1), axis=1) / scale
         assert abs(lengths.mean() - mean) < 6.0 * sd / np.sqrt(n)
 
 
 def test_the_model_without_noise_is_the_vector_on_its_grid() -> None:
-    plan = a_plan()
+    method, mechanism = made()
     weights = np.random.default_rng(0).standard_normal((4, 3))
-    weights -= weights.mean(axis=1, keepdims=True)  # differences of classes are all that tight coordinates keep
-    vector = avg.contribution(weights, plan, 0)
-    assert np.abs(weights_of(vector, plan) - weights).max() < 2.0 * plan.certificate.grid
+    weights -= weights.mean(
+        axis=1, keepdims=True
+    )  # differences of classes are all that tight coordinates keep
+    vector = (100 * method.rounded(weights[np.newaxis])[0]).tolist()
+    assert np.abs(weights_of(vector, method, mechanism) - weights).max() < 2.0 * mechanism.grid

@@ -16,10 +16,18 @@ from ostraka.experiments.trial import Measured
 
 
 def measured(*accuracies: float, inverse: float = 1.0) -> tuple[Measured, ...]:
-    return (Measured(method="soft", calibration="tight", inverse_epsilon=inverse, accuracies=accuracies),)
+    return (
+        Measured(
+            method="soft", calibration="tight", inverse_epsilon=inverse, accuracies=accuracies
+        ),
+    )
 
 
-TRIALS = [Trial(10, 0, measured(0.5, 0.7)), Trial(10, 1, measured(0.9)), Trial(20, 0, measured(0.2, inverse=0.0))]
+TRIALS = [
+    Trial(10, 0, measured(0.5, 0.7)),
+    Trial(10, 1, measured(0.9)),
+    Trial(20, 0, measured(0.2, inverse=0.0)),
+]
 
 
 def test_means_deviations_and_counts_are_over_all_draws() -> None:
@@ -45,7 +53,16 @@ def test_files_hold_the_rows(tmp_path: Path) -> None:
     with (tmp_path / "results.csv").open(newline="") as file:
         read = list(csv.DictReader(file))
     assert [{name: str(value) for name, value in asdict(row).items()} for row in rows] == read
-    assert list(read[0]) == ["task", "method", "calibration", "parties", "inv_epsilon", "mean", "sd", "trials"]
+    assert list(read[0]) == [
+        "task",
+        "method",
+        "calibration",
+        "parties",
+        "inv_epsilon",
+        "mean",
+        "sd",
+        "trials",
+    ]
 
 
 def test_a_run_is_described(tmp_path: Path) -> None:

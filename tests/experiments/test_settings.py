@@ -78,7 +78,12 @@ def test_streams_differ_by_trial_parties_and_purpose_but_not_by_the_choice_of_me
     def first(settings: Settings, *key: Any) -> float:
         return float(settings.stream(*key).random())
 
-    drawn = {first(BASE, 10, 0, "soft"), first(BASE, 10, 1, "soft"), first(BASE, 11, 0, "soft"), first(BASE, 10, 0, "vote")}
+    drawn = {
+        first(BASE, 10, 0, "soft"),
+        first(BASE, 10, 1, "soft"),
+        first(BASE, 11, 0, "soft"),
+        first(BASE, 10, 0, "vote"),
+    }
     assert len(drawn) == 4
     assert first(replace(BASE, methods=("soft",)), 10, 0, "soft") == first(BASE, 10, 0, "soft")
     assert first(replace(BASE, seed=1), 10, 0, "soft") != first(BASE, 10, 0, "soft")

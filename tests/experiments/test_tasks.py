@@ -28,7 +28,9 @@ def test_sizes() -> None:
 
 def test_no_row_is_public_and_private_at_once() -> None:
     data = small_dataset()
-    drawn = split(data, replace(SMALL, prepare=lambda samples, centre: lambda rows: rows / 10.0), 60, stream())
+    drawn = split(
+        data, replace(SMALL, prepare=lambda samples, centre: lambda rows: rows / 10.0), 60, stream()
+    )
     rows = [row.tobytes() for row in np.vstack([drawn.auxiliary.features, drawn.parties.features])]
     assert len(rows) == len(set(rows)) == SMALL.n_auxiliary + 60 * SMALL.samples_each
 
@@ -51,7 +53,12 @@ def test_features_follow_from_the_auxiliary_samples_alone(name: str, centre: boo
         moved = samples.copy()
         moved[order[200:]] *= scale
         labels = np.arange(400) % 2
-        return Dataset(name="x", classes=("a", "b"), train=Labelled(moved, labels), test=Labelled(moved[:50], labels[:50]))
+        return Dataset(
+            name="x",
+            classes=("a", "b"),
+            train=Labelled(moved, labels),
+            test=Labelled(moved[:50], labels[:50]),
+        )
 
     calm, wild = (split(data(scale), task, 40, stream(7), centre=centre) for scale in (1.0, 1e6))
     assert np.array_equal(calm.auxiliary.features, wild.auxiliary.features)
@@ -62,9 +69,17 @@ def test_features_follow_from_the_auxiliary_samples_alone(name: str, centre: boo
 def test_centring_takes_the_mean_away() -> None:
     samples = (stream(1).random((400, 70)) + 5.0).astype(np.float32)
     labels = np.arange(400) % 2
-    data = Dataset(name="x", classes=("a", "b"), train=Labelled(samples, labels), test=Labelled(samples, labels))
+    data = Dataset(
+        name="x",
+        classes=("a", "b"),
+        train=Labelled(samples, labels),
+        test=Labelled(samples, labels),
+    )
     task = replace(TASKS["har"], n_auxiliary=300)
-    with_mean, without = (split(data, task, 10, stream(), centre=centre).auxiliary.features.mean(axis=0) for centre in (False, True))
+    with_mean, without = (
+        split(data, task, 10, stream(), centre=centre).auxiliary.features.mean(axis=0)
+        for centre in (False, True)
+    )
     assert np.linalg.norm(with_mean) > 0.5
     assert np.linalg.norm(without) < 1e-6
 
@@ -75,7 +90,12 @@ def test_sparse_rows_get_the_features_of_dense_ones_up_to_a_rotation() -> None:
     labels = np.arange(400) % 2
     grams = []
     for samples in (dense, scipy.sparse.csr_matrix(dense)):
-        data = Dataset(name="x", classes=("a", "b"), train=Labelled(samples, labels), test=Labelled(samples, labels))
+        data = Dataset(
+            name="x",
+            classes=("a", "b"),
+            train=Labelled(samples, labels),
+            test=Labelled(samples, labels),
+        )
         features = split(data, replace(TASKS["url"], n_auxiliary=300), 10, stream()).test.features
         grams.append(features @ features.T)
     assert np.abs(grams[0] - grams[1]).max() < 1e-6
@@ -90,7 +110,12 @@ def test_natural_parties_are_the_sources() -> None:
 
 def test_without_sources_there_are_no_natural_parties() -> None:
     data = small_dataset()
-    bare = Dataset(name="small", classes=data.classes, train=Labelled(data.train.samples, data.train.labels), test=data.test)
+    bare = Dataset(
+        name="small",
+        classes=data.classes,
+        train=Labelled(data.train.samples, data.train.labels),
+        test=data.test,
+    )
     with pytest.raises(InputError, match="do not say where they came from"):
         n_natural(bare)
 

@@ -10,20 +10,29 @@ import pytest
 from ostraka.experiments.settings import HYPOTHESIS, Settings
 from ostraka.experiments.tasks import PaperTask, split
 from ostraka.experiments.trial import Measured, run_trial
-from ostraka.local.linear import train_features
-from ostraka.methods.indiv import mean_accuracy
-from ostraka.methods.soft import release
-from ostraka.methods.terms import Terms
-from ostraka.noise import Rehearsal
+from ostraka.mechanism import Rehearsal
+from ostraka.methods.base import Work
+from ostraka.methods.references import mean_accuracy
+from ostraka.party.training.linear import train_features
+from ostraka.poll import Poll
+from ostraka.publishing import publish
 from ostraka.tally import Tally
 from tests.experiments.small import small_dataset, small_task  # noqa: F401
 
-SETTINGS = Settings(task="small", inverse_epsilons=(1e-4, 10.0), trials=2, private_trials=10, hypothesis=True)
+SETTINGS = Settings(
+    task="small", inverse_epsilons=(1e-4, 10.0), trials=2, private_trials=10, hypothesis=True
+)
 pytestmark = pytest.mark.usefixtures("small_task")
 
 
-def at(measured: list[Measured], method: str, calibration: str, inverse: float) -> tuple[float, ...]:
-    (found,) = [m for m in measured if (m.method, m.calibration, m.inverse_epsilon) == (method, calibration, inverse)]
+def at(
+    measured: list[Measured], method: str, calibration: str, inverse: float
+) -> tuple[float, ...]:
+    (found,) = [
+        m
+        for m in measured
+        if (m.method, m.calibration, m.inverse_epsilon) == (method, calibration, inverse)
+    ]
     return found.accuracies
 
 
@@ -56,13 +65,21 @@ def test_references_are_those_of_the_methods() -> None:
     from tests.experiments.small import SMALL
 
     drawn = split(data, SMALL, 40, settings.stream(40, 1, "split"))
-    batch = train_features(drawn.parties.features, drawn.parties.labels, 3, settings.lambda_, "logistic")
+    batch = train_features(
+        drawn.parties.features, drawn.parties.labels, 3, settings.lambda_, "logistic"
+    )
     right = (drawn.test.features @ batch).argmax(axis=1) == drawn.test.labels
     assert at(measured, "batch", "none", 0.0)[0] == pytest.approx(right.mean(), abs=1e-12)
 
     def local(j: int) -> object:
         rows = slice(drawn.parties.starts[j], drawn.parties.starts[j + 1])
-        weights = train_features(drawn.parties.features[rows], drawn.parties.labels[rows], 3, settings.lambda_, "logistic")
+        weights = train_features(
+            drawn.parties.features[rows],
+            drawn.parties.labels[rows],
+            3,
+            settings.lambda_,
+            "logistic",
+        )
         return lambda samples: (samples @ weights).argmax(axis=1)
 
     alone = mean_accuracy([local(j) for j in range(40)], drawn.test.features, drawn.test.labels)
@@ -72,18 +89,27 @@ def test_references_are_those_of_the_methods() -> None:
 def test_soft_without_noise_is_the_release_at_a_huge_epsilon() -> None:
     data = small_dataset()
     measured = run_trial(data, SETTINGS, 40, 0)
-    from ostraka.local.parties import tally_linear_parties
     from tests.experiments.small import SMALL
 
     drawn = split(data, SMALL, 40, SETTINGS.stream(40, 0, "split"))
-    tally: Tally = tally_linear_parties(drawn.parties, drawn.auxiliary, SETTINGS.lambda_, "logistic", n_jobs=1)
-    released = release(tally, Terms(epsilon=1e12, lambda_=SETTINGS.lambda_), Rehearsal(0))
-    assert at(measured, "soft", "tight", 0.0)[0] == released.score(drawn.test.features, np.array(data.classes)[drawn.test.labels])
+    poll = Poll.create(
+        drawn.auxiliary, method="soft", epsilon=1e12, parties=40, lambda_=SETTINGS.lambda_
+    )
+    tally = Tally(poll)
+    for block in poll.blocks(drawn.parties, Work()):
+        tally.add_block(*block)
+    released = publish(poll, tally, Rehearsal(0))
+    assert at(measured, "soft", "tight", 0.0)[0] == released.score(
+        drawn.test.features, np.array(data.classes)[drawn.test.labels]
+    )
 
 
 def test_a_method_left_out_changes_nothing_for_the_others() -> None:
     data = small_dataset()
-    every, alone = (run_trial(data, replace(SETTINGS, methods=methods), 40, 0) for methods in (SETTINGS.methods, ("vote",)))
+    every, alone = (
+        run_trial(data, replace(SETTINGS, methods=methods), 40, 0)
+        for methods in (SETTINGS.methods, ("vote",))
+    )
     assert alone == [m for m in every if m.method == "vote"]
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed (pip install 'ostraka[figures]')")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="matplotlib is not installed (pip install 'ostraka[figures]')"
+)
 
+from ostraka.expect.planner import METHODS, Setting  # noqa: E402
 from ostraka.figures.accuracy import draw_accuracy  # noqa: E402 - after the check that matplotlib is there
 from ostraka.figures.planning import draw_noise_to_signal  # noqa: E402
 from ostraka.figures.style import COLOURS  # noqa: E402
-from ostraka.methods.terms import Terms  # noqa: E402
-from ostraka.planner import METHODS, Setting  # noqa: E402
 
 INVERSE = [0.001, 0.01, 0.1, 1.0]
 CURVES = {
@@ -31,10 +32,9 @@ def accuracy(path: Path) -> None:
 
 
 def planning(path: Path) -> None:
-    terms = Terms(epsilon=1.0, lambda_=0.01)
-    draw_noise_to_signal(
-        [Setting(method=method, n_parties=5000, n_samples=1000, n_features=50, n_classes=6, terms=terms) for method in METHODS], path
-    )
+    sizes = {"n_parties": 5000, "n_samples": 1000, "n_features": 50, "n_classes": 6}
+    settings = [Setting(method=method, epsilon=1.0, lambda_=0.01, **sizes) for method in METHODS]
+    draw_noise_to_signal(settings, path)
 
 
 DRAWN = {"accuracy": accuracy, "planning": planning}
@@ -123,7 +123,9 @@ def test_an_interruption_leaves_the_old_figure(
 
 
 @ALL
-def test_a_format_that_cannot_be_drawn_leaves_nothing(draw: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_format_that_cannot_be_drawn_leaves_nothing(
+    draw: Callable[[Path], None], tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match="xyz"):
         draw(tmp_path / "figure.xyz")
     assert not list(tmp_path.iterdir())
@@ -137,7 +139,14 @@ def test_a_missing_folder_is_named(draw: Callable[[Path], None], tmp_path: Path)
 
 def test_settings_of_any_size_can_be_drawn(tmp_path: Path) -> None:
     for n_parties, epsilon, n_classes in ((2, 1e-6, 2), (10**9, 1e6, 2), (300, 0.5, 100)):
-        terms = Terms(epsilon=epsilon, lambda_=1e-4, calibration="paper")
-        setting = Setting(method="soft", n_parties=n_parties, n_samples=10, n_features=3, n_classes=n_classes, terms=terms)
+        setting = Setting(
+            method="soft",
+            n_parties=n_parties,
+            n_samples=1000,
+            n_features=50,
+            n_classes=n_classes,
+            epsilon=epsilon,
+            calibration="paper",
+        )
         draw_noise_to_signal([setting], tmp_path / "figure.svg")
         assert f"{n_parties:,} parties" in (tmp_path / "figure.svg").read_text("utf-8")

@@ -1,78 +1,97 @@
+"""`avg`: the mean of what parties send, which always lies in the ball."""
+
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ostraka.errors import EmptyPartyError, ParameterError, ShapeError
-from ostraka.local.linear import train
-from ostraka.losses import Array, Logistic
-from ostraka.methods import avg
-from ostraka.methods.terms import Terms
-from ostraka.model import Task
-from ostraka.noise import Rehearsal
-from ostraka.sensitivity.bounds import minimiser_radius
+from ostraka.errors import EmptyPartyError, ParameterError, WrongTypeError
+from ostraka.mechanism.bounds import minimiser_radius
+from ostraka.methods.avg import Avg
+from ostraka.methods.base import Options
+from ostraka.party.training.linear import train
+from ostraka.poll import Poll
+from ostraka.public.promise import Promise
+from ostraka.public.task import Task
+from ostraka.solve.losses import Logistic, loss_for
 
 TASK = Task(classes=("no", "yes"), n_features=3)
-TERMS = Terms(epsilon=1.0)
+PROMISE = Promise(epsilon=1.0)
 
 
-def test_the_statistic_is_the_mean_to_within_the_grid() -> None:
+def made(task: Task = TASK, **options: Any) -> Avg:
+    return Avg.create(task, 10, PROMISE, Options(**options))
+
+
+def test_without_noise_it_is_the_mean_to_within_the_grid() -> None:
     parameters = np.random.default_rng(0).standard_normal((50, 3))
-    planned = avg.plan(TASK, 50, TERMS)
-    mean = np.array(avg.statistic(parameters, planned), dtype=float) * planned.certificate.grid
-    assert np.abs(mean - parameters.mean(axis=0)).max() <= planned.certificate.grid
+    method = made()
+    mechanism = method.mechanism(PROMISE, 50)
+    mean = mechanism.mean(method.statistic(method.rounded(parameters).sum(axis=0), mechanism))
+    assert np.abs(method.weights(mean, mechanism) - parameters.mean(axis=0)).max() <= method.grid
 
 
-def test_parameters_may_come_from_a_stream() -> None:
-    def stream() -> Iterator[Array]:
-        for party in range(5):
-            yield np.full(3, float(party))
-
-    planned = avg.plan(TASK, 5, TERMS)
-    assert avg.statistic(stream(), planned) == avg.statistic(np.arange(5.0)[:, None] * np.ones(3), planned)
-
-
-def test_local_minimisers_are_not_clipped_and_anything_longer_is() -> None:
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+def test_local_minimisers_are_not_clipped(n_classes: int, calibration: str) -> None:
     rng = np.random.default_rng(1)
-    planned = avg.plan(TASK, 2, TERMS)
-    radius = planned.certificate.radius
-    assert radius == minimiser_radius(Logistic(), TERMS.lambda_)
-    local = train(rng.uniform(-0.5, 0.5, (6, 3)), ["no", "yes"] * 3, TASK)
-    grid = planned.certificate.grid
-    assert np.abs(np.array(avg.contribution(local, planned, 0), dtype=float) * grid - local).max() <= grid
-    huge = np.array(avg.contribution(np.array([1e9, 0, 0]), planned, 0), dtype=float) * grid
-    assert huge[0] <= radius + grid
+    task = Task(classes=tuple(range(n_classes)), n_features=3)
+    method = made(task, calibration=calibration)
+    local = np.stack(
+        [train(rng.uniform(-0.5, 0.5, (6, 3)), np.arange(6) % n_classes, task) for _ in range(5)]
+    )
+    mechanism = method.mechanism(PROMISE, 5)
+    for weights, units in zip(local, method.rounded(local)):
+        back = method.weights(units * method.grid, mechanism)
+        assert np.abs(back - weights).max() <= 2 * method.grid * n_classes
 
 
-def test_a_smaller_public_radius_means_less_noise() -> None:
-    default, small = avg.plan(TASK, 10, TERMS), avg.plan(TASK, 10, TERMS, radius=1.0)
-    assert small.certificate.sensitivity_parts.bound == 2 * 1.0 / 10
-    assert small.certificate.noise_scale < default.certificate.noise_scale
-    assert avg.plan(TASK, 10, TERMS, radius=1e9).certificate == default.certificate
+def test_the_ball_is_that_of_the_minimisers() -> None:
+    for n_classes in (2, 5):
+        method = made(Task(classes=tuple(range(n_classes)), n_features=3))
+        radius = minimiser_radius(loss_for(n_classes), 1e-4)
+        assert radius * (1 - 1e-6) <= method.length * method.grid <= radius
+    assert minimiser_radius(Logistic(), 1e-4) == pytest.approx(52.8, abs=0.1)
 
 
-@pytest.mark.parametrize("radius", [1e-12, 1.0, 1e12])
-def test_whatever_a_party_sends_it_stays_in_the_ball(radius: float) -> None:
+def test_a_smaller_public_ball_means_less_noise() -> None:
+    default, small = (made(ball=ball).mechanism(PROMISE, 10) for ball in (None, 1.0))
+    assert small.sensitivity == pytest.approx(2.0, rel=1e-6)
+    assert small.noise_scale < default.noise_scale
+    assert made(ball=1e9).mechanism(PROMISE, 10) == default
+
+
+@pytest.mark.parametrize("ball", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("calibration", ["tight", "paper"])
+def test_whatever_a_party_sends_it_stays_in_the_ball(ball: float, calibration: str) -> None:
     """Numbers that are none count as zero: a refusal would tell on the party."""
-    planned = avg.plan(TASK, 2, TERMS, radius=radius)
-    grid, limit = planned.certificate.grid, planned.certificate.radius
-    assert limit is not None
-    for value in (np.nan, np.inf, 1e308, 1e-320, -1e153, 0.0):
-        units = avg.contribution(np.array([value, 1.0, value]), planned, 0)
-        assert np.linalg.norm(np.array(units, dtype=float)) * grid <= limit * (1 + 1e-12) + 2 * grid
+    method = made(ball=ball) if calibration == "tight" else made(calibration="paper")
+    values = (np.nan, np.inf, 1e308, 1e-320, -1e153, 0.0)
+    with np.errstate(all="raise"):
+        units = method.rounded(np.array([[value, 1.0, value] for value in values]))
+    assert method.domain.outside(units).size == 0
+    assert not units[:2].any()
+
+
+def test_wide_models_have_a_coarser_lattice() -> None:
+    """With more numbers than 64 bits can square and add the ball is shorter in units, not refused."""
+    method = made(Task(classes=(0, 1), n_features=2**16))
+    assert method.length < 2**24
+    units = method.rounded(np.random.default_rng(0).standard_normal((1, 2**16)) * 1e9)
+    assert method.domain.outside(units).size == 0
+    length = float(np.linalg.norm(units.astype(float)))
+    assert length >= 0.999 * method.length
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ShapeError, match="The parameters of party 0"):
-        avg.release([np.ones(4), np.ones(3)], TASK, 2, TERMS, source=Rehearsal(0))
-    with pytest.raises(ParameterError, match=r"n_parties = 3.*2, as many as sent"):
-        avg.release([np.ones(3), np.ones(3)], TASK, 3, TERMS, source=Rehearsal(0))
-    for radius in (-1.0, 0.0, 1e-200, float("nan"), "1"):
-        with pytest.raises(ParameterError, match="radius"):
-            avg.plan(TASK, 2, TERMS, radius=radius)
+    for ball in (-1.0, 0.0, 1e-200, float("nan"), "1"):
+        with pytest.raises(ParameterError, match="ball"):
+            made(ball=ball)
     with pytest.raises(ParameterError, match='None for calibration "paper"'):
-        avg.plan(TASK, 2, Terms(epsilon=1.0, calibration="paper"), radius=1.0)
+        made(ball=1.0, calibration="paper")
     with pytest.raises(EmptyPartyError, match="Party 'ward-3' has no samples"):
         train(np.zeros((0, 3)), [], TASK, party="ward-3")
+    with pytest.raises(WrongTypeError, match="public samples, for method 'moments'"):
+        Poll.create(TASK, method="moments", epsilon=1.0, parties=5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,28 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.contributions import LARGEST_DIMENSION, ContributionSum
-from ostraka.errors import InputError, ParameterError
-from ostraka.losses import Array
+from ostraka.errors import InputError
 from ostraka.methods import cells
-from ostraka.methods.cells import nearest_centres
-from ostraka.methods.statistic import StatisticPlan, StatisticTerms
-from tests.laws.test_statistics import World, grouped
-from tests.sensitivity.worlds import unit_rows
+from ostraka.methods.cells import MOST_NUMBERS, nearest_centres
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.solve.losses import Array
+from tests.mechanism.worlds import unit_rows
+from tests.methods.planned import Planned, World, planned
 
-TERMS = StatisticTerms(epsilon=1.0, samples_each=5)
 CORNERS = np.array([[0.9, 0.0], [-0.9, 0.0], [0.0, 0.9], [0.0, -0.9]])
 
 
-def plan(n_classes: int, n_cells: int = 4) -> StatisticPlan:
+def plan(n_classes: int, n_cells: int = 4) -> Planned:
     """Four clear cells."""
-    features = np.repeat(CORNERS, 20, axis=0) + 0.01 * np.random.default_rng(0).standard_normal((80, 2))
-    return cells.plan(AuxiliarySet(features, tuple(range(n_classes))), 50, TERMS, n_cells)
-
-
-def sent(world: World, planned: StatisticPlan) -> Array:
-    return np.concatenate(list(cells.contributions(grouped(world), planned)))
+    features = np.repeat(CORNERS, 20, axis=0) + 0.01 * np.random.default_rng(0).standard_normal(
+        (80, 2)
+    )
+    auxiliary = AuxiliarySet(features, tuple(range(n_classes)))
+    return planned("cells", auxiliary, 50, samples_each=5, create={"n_cells": n_cells})
 
 
 def extreme_parties(n_classes: int, n: int) -> World:
@@ -40,8 +35,12 @@ def extreme_parties(n_classes: int, n: int) -> World:
     pairs = list(itertools.product(range(4), range(n_classes)))
     world = [(np.repeat(CORNERS[[cell]], n, axis=0), np.full(n, label)) for cell, label in pairs]
     for one, other in itertools.combinations(pairs, 2):
-        split = [(one if i % 2 else other) for i in range(n)] if n < 1000 else [one] * (n - 1) + [other]
-        world.append((CORNERS[[cell for cell, _ in split]], np.array([label for _, label in split])))
+        split = (
+            [(one if i % 2 else other) for i in range(n)] if n < 1000 else [one] * (n - 1) + [other]
+        )
+        world.append(
+            (CORNERS[[cell for cell, _ in split]], np.array([label for _, label in split]))
+        )
         if n >= 1000:
             break
     even = [pairs[i % len(pairs)] for i in range(n)]
@@ -50,33 +49,45 @@ def extreme_parties(n_classes: int, n: int) -> World:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_every_pair_of_extreme_histograms_stays_within_the_certificate_and_some_reach_it(n_classes: int) -> None:
-    planned = plan(n_classes)
-    assert planned.certificate.sensitivity == 2.0
-    per_size = {n: sent(extreme_parties(n_classes, n), planned) for n in (1, 2, 3, 7)}
-    per_size[10**6] = sent(extreme_parties(n_classes, 10**6)[-2:], planned)
-    vectors = np.concatenate([np.zeros((1, planned.ball.dimension), dtype=np.int64), *per_size.values()])
+def test_every_pair_of_extreme_histograms_stays_within_the_certificate_and_some_reach_it(
+    n_classes: int,
+) -> None:
+    made = plan(n_classes)
+    assert made.mechanism.sensitivity == 2.0
+    per_size = {n: made.sent(extreme_parties(n_classes, n)) for n in (1, 2, 3, 7)}
+    per_size[10**6] = made.sent(extreme_parties(n_classes, 10**6)[-2:])
+    vectors = np.concatenate(
+        [np.zeros((1, made.ball.dimension), dtype=np.int64), *per_size.values()]
+    )
     lengths = np.abs(vectors).sum(axis=1)
     assert lengths.max() <= cells.UNITS
     farthest = max(int(np.abs(vectors - vector).sum(axis=1).max()) for vector in vectors)
-    assert farthest <= planned.ball.diameter
-    assert farthest * Fraction(planned.certificate.grid) <= Fraction(planned.certificate.sensitivity)
-    assert farthest >= 0.99 * planned.ball.diameter
+    assert farthest <= made.ball.diameter
+    assert farthest * Fraction(made.mechanism.grid) <= Fraction(made.mechanism.sensitivity)
+    assert farthest >= 0.99 * made.ball.diameter
     for n in (1, 2, 3, 7):
         distances = np.abs(per_size[n][:, np.newaxis] - per_size[n]).sum(axis=2)
-        assert distances.max() >= 0.99 * planned.ball.diameter
+        assert distances.max() >= 0.99 * made.ball.diameter
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.sampled_from([2, 3]), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), max_size=40))
-def test_shares_are_rounded_towards_zero_exactly(n_classes: int, samples: list[tuple[int, int]]) -> None:
-    planned = PLANS[n_classes]
-    places, labels = (np.array(column, dtype=int) for column in (zip(*samples) if samples else ((), ())))
-    (vector,) = sent([(CORNERS[places].reshape(-1, 2), labels)], planned).tolist()
-    order = nearest_centres(CORNERS, planned.recipe.centres)
-    expected = [Fraction(0)] * planned.ball.dimension
+@given(
+    st.sampled_from([2, 3]), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), max_size=40)
+)
+def test_shares_are_rounded_towards_zero_exactly(
+    n_classes: int, samples: list[tuple[int, int]]
+) -> None:
+    made = PLANS[n_classes]
+    places, labels = (
+        np.array(column, dtype=int) for column in (zip(*samples) if samples else ((), ()))
+    )
+    (vector,) = made.sent([(CORNERS[places].reshape(-1, 2), labels)]).tolist()
+    order = nearest_centres(CORNERS, made.method.centres)
+    expected = [Fraction(0)] * made.ball.dimension
     for cell, label in samples:
-        place, step = (order[cell], 2 * label - 1) if n_classes == 2 else (order[cell] * n_classes + label, 1)
+        place, step = (
+            (order[cell], 2 * label - 1) if n_classes == 2 else (order[cell] * n_classes + label, 1)
+        )
         expected[place] += Fraction(step * cells.UNITS, len(samples))
     assert vector == [int(share) for share in expected]  # int() rounds towards 0
 
@@ -86,43 +97,48 @@ PLANS = {n_classes: plan(n_classes) for n_classes in (2, 3)}
 
 def test_rounding_to_the_nearest_is_caught() -> None:
     """7 samples in 7 places: a seventh of 2²⁰ is rounded up seven times."""
-    planned = PLANS[3]
-    shares = np.zeros((1, planned.ball.dimension))
+    made = PLANS[3]
+    shares = np.zeros((1, made.ball.dimension))
     shares[0, :7] = cells.UNITS / 7
-    summed = ContributionSum(planned.ball)
+    summed = made.ball.new_sum()
     with pytest.raises(InputError, match="outside the l1 ball"):
-        summed.add_many(np.rint(shares).astype(np.int64))
-    summed.add_many(np.floor(shares).astype(np.int64))
+        summed.add_rows(np.rint(shares).astype(np.int64), ["a"])
+    summed.add_rows(np.floor(shares).astype(np.int64), ["a"])
 
 
 def test_counts_instead_of_shares_are_caught() -> None:
-    planned = PLANS[2]
+    made = PLANS[2]
     with pytest.raises(InputError, match="outside the l1 ball"):
-        ContributionSum(planned.ball).add("large", [2 * cells.UNITS] + [0] * (planned.ball.dimension - 1))
+        made.ball.new_sum().add_rows(
+            [[2 * cells.UNITS] + [0] * (made.ball.dimension - 1)], ["large"]
+        )
 
 
 def test_one_length_for_a_diameter_is_caught() -> None:
-    vectors = sent(extreme_parties(3, 1), PLANS[3])
+    vectors = PLANS[3].sent(extreme_parties(3, 1))
     assert max(int(np.abs(vectors - vector).sum(axis=1).max()) for vector in vectors) > cells.UNITS
 
 
 def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
-    world = [(unit_rows(rng, n, 2) if n else np.zeros((0, 2)), rng.integers(0, 3, n)) for n in (5, 0, 1, 0, 0, 40, 3, 2, 0)]
-    whole = sent(world, PLANS[3])
+    world = [
+        (unit_rows(rng, n, 2) if n else np.zeros((0, 2)), rng.integers(0, 3, n))
+        for n in (5, 0, 1, 0, 0, 40, 3, 2, 0)
+    ]
+    whole = PLANS[3].sent(world)
     assert not whole[[1, 3, 4, 8]].any(), "a party without data sends zeros"
     for rows in (8, 16, 80):
         monkeypatch.setattr(cells, "ROWS_AT_ONCE", rows)
-        assert (sent(world, PLANS[3]) == whole).all()
+        assert (PLANS[3].sent(world) == whole).all()
 
 
 def test_a_sample_goes_to_the_nearest_centre() -> None:
     rng = np.random.default_rng(2)
     features = unit_rows(rng, 300, 6)
-    planned = cells.plan(AuxiliarySet(features, (0, 1)), 50, TERMS, n_cells=12)
+    made = planned("cells", AuxiliarySet(features, (0, 1)), 50, create={"n_cells": 12})
     rows = unit_rows(rng, 500, 6)
-    distances = np.linalg.norm(rows[:, np.newaxis] - planned.recipe.centres, axis=2)
-    chosen = distances[np.arange(500), nearest_centres(rows, planned.recipe.centres)]
+    distances = np.linalg.norm(rows[:, np.newaxis] - made.method.centres, axis=2)
+    chosen = distances[np.arange(500), nearest_centres(rows, made.method.centres)]
     assert (chosen <= distances.min(axis=1) + 1e-5).all()
 
 
@@ -130,34 +146,34 @@ def test_a_tie_is_decided_by_the_sample_and_not_by_who_else_is_there() -> None:
     """Centres that are each other's permutations are equally near to samples on the diagonal: last bits decide."""
     rng = np.random.default_rng(4)
     centre = rng.uniform(0.0, 0.1, 60)
-    recipe = replace(PLANS[2].recipe, centres=np.stack([rng.permutation(centre) for _ in range(30)]))
+    centres = np.stack([rng.permutation(centre) for _ in range(30)])
     rows = np.linspace(0.5, 1.0, 900)[:, np.newaxis] * np.full(60, 60**-0.5)
-    together = nearest_centres(rows, recipe.centres)
+    together = nearest_centres(rows, centres)
     for start, stop in [(0, 1), (3, 5), (10, 17), (100, 164), (200, 899)]:
-        assert (nearest_centres(rows[start:stop], recipe.centres) == together[start:stop]).all()
+        assert (nearest_centres(rows[start:stop], centres) == together[start:stop]).all()
 
 
 def test_a_delta_is_not_spent() -> None:
     auxiliary = AuxiliarySet(np.repeat(CORNERS, 5, axis=0), (0, 1))
-    promised = cells.plan(auxiliary, 50, replace(TERMS, delta=1e-3)).certificate
+    promised = planned("cells", auxiliary, 50, delta=1e-3).mechanism
     assert promised.delta == 0.0
-    assert promised == cells.plan(auxiliary, 50, TERMS).certificate
+    assert promised == planned("cells", auxiliary, 50).mechanism
 
 
 def test_very_many_classes_still_have_a_plan() -> None:
-    auxiliary = AuxiliarySet(unit_rows(np.random.default_rng(3), 200, 3), tuple(range(LARGEST_DIMENSION // 4)))
-    assert cells.plan(auxiliary, 50, TERMS, n_cells=100).ball.dimension <= LARGEST_DIMENSION
+    auxiliary = AuxiliarySet(
+        unit_rows(np.random.default_rng(3), 200, 3), tuple(range(MOST_NUMBERS // 4))
+    )
+    assert planned("cells", auxiliary, 50, create={"n_cells": 100}).ball.dimension <= MOST_NUMBERS
 
 
-@pytest.mark.parametrize("features", [np.zeros((5, 3)), np.full((5, 3), 0.3), np.array([[0.6, 0.0, 0.8]]), np.eye(3)])
+@pytest.mark.parametrize(
+    "features", [np.zeros((5, 3)), np.full((5, 3), 0.3), np.array([[0.6, 0.0, 0.8]]), np.eye(3)]
+)
 @pytest.mark.parametrize("epsilon", [1e-12, 1.0, 1e18])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_sets_with_few_distinct_samples_have_a_plan(features: Array, epsilon: float, n_classes: int) -> None:
-    planned = cells.plan(AuxiliarySet(features, tuple(range(n_classes))), 5, replace(TERMS, epsilon=epsilon))
-    assert np.isfinite(planned.model([5] * planned.law.dimension).weights).all()
-
-
-@pytest.mark.parametrize("n_cells", [0, -1, 1.5, "3"])
-def test_a_number_of_cells_that_is_none_is_refused(n_cells: object) -> None:
-    with pytest.raises(ParameterError, match=r"n_cells.*1 or more.*Nothing was drawn"):
-        cells.plan(AuxiliarySet(CORNERS, (0, 1)), 5, TERMS, n_cells)  # type: ignore[arg-type]
+def test_sets_with_few_distinct_samples_have_a_plan(
+    features: Array, epsilon: float, n_classes: int
+) -> None:
+    made = planned("cells", AuxiliarySet(features, tuple(range(n_classes))), 5, epsilon=epsilon)
+    assert np.isfinite(made.weights([5] * made.mechanism.dimension)).all()

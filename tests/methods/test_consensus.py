@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,20 +14,17 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.ballot import Ballot
-from ostraka.errors import ParameterError, WrongTypeError
-from ostraka.losses import Array, Softmax
-from ostraka.methods import consensus
-from ostraka.methods.consensus import _check_size, _spectral_bound, _whole_product
-from ostraka.methods.statistic import StatisticPlan, StatisticTerms
-from ostraka.sensitivity.geometry import class_basis
+from ostraka.errors import ParameterError
+from ostraka.mechanism.geometry import class_basis
+from ostraka.methods.consensus import _spectral_bound, _whole_product
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.promise import Promise
+from ostraka.public.whitening import Whitening
 from ostraka.solve import Risk, minimise
-from ostraka.tally import Tally
-from ostraka.whitening import Whitening
-from tests.sensitivity.worlds import unit_rows
+from ostraka.solve.losses import Array, Softmax
+from tests.mechanism.worlds import unit_rows
+from tests.methods.planned import Planned, planned
 
-TERMS = StatisticTerms(epsilon=1.0)
 ROOT2 = math.sqrt(2.0)
 
 
@@ -41,17 +39,25 @@ def two_points(n: int = 50) -> Array:
     return np.repeat([[0.8], [-0.8]], n // 2, axis=0)
 
 
-def moved(planned: StatisticPlan, before: Array, after: Array) -> Fraction:
+def made_for(
+    given: AuxiliarySet, k: int | None = None, n_parties: int = 7, epsilon: float = 1.0
+) -> Planned:
+    return planned("consensus", given, n_parties, epsilon=epsilon, create={"k": k})
+
+
+def moved(made: Planned, before: Array, after: Array) -> Fraction:
     """How far a party that votes otherwise moves Y, squared, in exact units."""
-    recipe = planned.recipe
+    recipe = made.method
     one_hot = np.eye(len(recipe.contrasts), dtype=int)
-    change = (recipe.white.astype(int).astype(object).T @ (one_hot[after] - one_hot[before])) @ recipe.contrasts.astype(int).astype(object)
+    change = (
+        recipe.white.astype(int).astype(object).T @ (one_hot[after] - one_hot[before])
+    ) @ recipe.contrasts.astype(int).astype(object)
     return Fraction(int(np.sum(change**2)))
 
 
-def searched_ballots(planned: StatisticPlan) -> Iterator[tuple[Array, Array]]:
+def searched_ballots(made: Planned) -> Iterator[tuple[Array, Array]]:
     """The signs of every singular vector, flips of everything, random ballots; each followed by best replies to itself."""
-    recipe = planned.recipe
+    recipe = made.method
     n, n_classes = len(recipe.white), len(recipe.contrasts)
     rng = np.random.default_rng(1)
     starts = [(np.zeros(n, int), np.full(n, k)) for k in range(1, n_classes)]
@@ -68,35 +74,37 @@ def searched_ballots(planned: StatisticPlan) -> Iterator[tuple[Array, Array]]:
         yield before, after
 
 
-def worst(planned: StatisticPlan) -> float:
+def worst(made: Planned) -> float:
     """The largest share of the certificate's sensitivity that the search finds, as an exact comparison would see it."""
-    bound = Fraction(planned.certificate.sensitivity) / Fraction(planned.certificate.grid)
-    return max(float(moved(planned, *ballots) / bound**2) for ballots in searched_ballots(planned)) ** 0.5
+    bound = Fraction(made.mechanism.sensitivity) / Fraction(made.mechanism.grid)
+    return max(float(moved(made, *ballots) / bound**2) for ballots in searched_ballots(made)) ** 0.5
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_searched_ballots_stay_within_the_certificate(n_classes: int, k: int) -> None:
-    planned = consensus.plan(auxiliary(n_classes), 7, TERMS, k)
-    bound = Fraction(planned.certificate.sensitivity) / Fraction(planned.certificate.grid)
-    for ballots in searched_ballots(planned):
-        assert moved(planned, *ballots) <= bound**2
+    made = made_for(auxiliary(n_classes), k)
+    bound = Fraction(made.mechanism.sensitivity) / Fraction(made.mechanism.grid)
+    for ballots in searched_ballots(made):
+        assert moved(made, *ballots) <= bound**2
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_the_bound_is_root_two_per_sample_and_is_attained(n_classes: int) -> None:
-    planned = consensus.plan(auxiliary(n_classes, two_points()), 7, TERMS)
-    assert 50 * ROOT2 * (1.0 - 1e-5) <= planned.certificate.sensitivity <= 50 * ROOT2 * (1.0 + 1e-5)
-    assert 1.0 - 1e-5 <= worst(planned) <= 1.0
-    usual = consensus.plan(auxiliary(n_classes), 7, TERMS)
-    assert usual.certificate.sensitivity <= 60 * ROOT2 * (1.0 + 1e-4), "about √2·N for every whitened set"
+    made = made_for(auxiliary(n_classes, two_points()))
+    assert 50 * ROOT2 * (1.0 - 1e-5) <= made.mechanism.sensitivity <= 50 * ROOT2 * (1.0 + 1e-5)
+    assert 1.0 - 1e-5 <= worst(made) <= 1.0
+    usual = made_for(auxiliary(n_classes))
+    assert usual.mechanism.sensitivity <= 60 * ROOT2 * (1.0 + 1e-4), (
+        "about √2·N for every whitened set"
+    )
 
 
 @pytest.mark.parametrize("factor", [1.0 / ROOT2, 0.999])
 def test_a_smaller_bound_is_caught(factor: float) -> None:
     """Forgetting that a changed vote moves two entries, and a promise of a thousandth less."""
-    planned = consensus.plan(auxiliary(3, two_points()), 7, TERMS)
-    assert worst(planned) > factor
+    made = made_for(auxiliary(3, two_points()))
+    assert worst(made) > factor
 
 
 @given(st.integers(1, 40), st.integers(1, 8), st.integers(1, 2**20))
@@ -123,7 +131,9 @@ def test_products_are_exact_for_any_number_of_votes(n_parties: int) -> None:
     white = rng.integers(-(2**21), 2**21, (500, 4))
     first = rng.integers(0, n_parties + 1, 500)
     counts = np.stack([first, n_parties - first], axis=1)
-    assert (_whole_product(white, counts, n_parties) == white.astype(object).T @ counts.astype(object)).all()
+    assert (
+        _whole_product(white, counts, n_parties) == white.astype(object).T @ counts.astype(object)
+    ).all()
 
 
 def test_products_in_64_bits_are_caught() -> None:
@@ -135,44 +145,43 @@ def test_products_in_64_bits_are_caught() -> None:
 
 
 def test_more_votes_than_fit_are_refused_beforehand() -> None:
-    _check_size(np.array([[2.0**21]]), 2**40)
-    with pytest.raises(ParameterError, match=r"n_parties.*for this auxiliary set.*Nothing was drawn"):
-        _check_size(np.array([[2.0**23]]), 2**40)
+    made = made_for(auxiliary(2))
+    made.method.mechanism(Promise(epsilon=1.0), 2**37)
+    wide = replace(made.method, white=made.method.white * 2.0**5)
+    with pytest.raises(
+        ParameterError, match=r"n_parties.*for this auxiliary set.*Nothing was drawn"
+    ):
+        wide.mechanism(Promise(epsilon=1.0), 2**38)
 
 
 def test_the_statistic_is_that_of_the_votes() -> None:
     """Y/(N·M) is about ΦᵀαQ/N for the shares α."""
     given = auxiliary(3)
     rng = np.random.default_rng(3)
-    tally = Tally(given)
-    for _ in range(9):
-        tally.add(Ballot(rng.integers(0, 3, 60), 3, given.digest))
-    planned = consensus.plan(given, 9, TERMS)
-    k = planned.law.dimension // 2
-    found = np.array(consensus.statistic(tally, planned), dtype=float) * planned.certificate.grid / 9
-    expected = (given.features @ Whitening.of(given.features).map(k)).T @ tally.shares() @ class_basis(3)
+    counts = sum(np.eye(3, dtype=int)[rng.integers(0, 3, 60)] for _ in range(9))
+    made = made_for(given, n_parties=9)
+    k = made.mechanism.dimension // 2
+    found = made.mechanism.mean(made.method.statistic(counts, made.mechanism))
+    expected = (
+        (given.features @ Whitening.of(given.features).map(k)).T @ (counts / 9) @ class_basis(3)
+    )
     assert np.abs(found - expected.ravel()).max() <= 1e-3
-
-
-def test_what_is_no_tally_is_refused() -> None:
-    with pytest.raises(WrongTypeError, match=r"tally is of type list.*Nothing was drawn"):
-        consensus.release([], TERMS)  # type: ignore[arg-type]
-    tally = Tally(auxiliary(2))
-    with pytest.raises(WrongTypeError, match="StatisticTerms"):
-        consensus.release(tally, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("k", [0, -1, 6, 1.5])
 def test_directions_that_are_not_there_are_refused(k: object) -> None:
     with pytest.raises(ParameterError, match=r"k = .*up to 5.*Nothing was drawn"):
-        consensus.plan(auxiliary(2), 7, TERMS, k)  # type: ignore[arg-type]
+        made_for(auxiliary(2), k)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("features", [np.zeros((5, 3)), np.full((5, 3), 0.3), np.array([[0.6, 0.0, 0.8]]), np.full((4, 3), 1e-160)])
+@pytest.mark.parametrize(
+    "features",
+    [np.zeros((5, 3)), np.full((5, 3), 0.3), np.array([[0.6, 0.0, 0.8]]), np.full((4, 3), 1e-160)],
+)
 @pytest.mark.parametrize("epsilon", [1e-12, 1.0, 1e18])
 def test_sets_with_hardly_any_extent_have_a_plan(features: Array, epsilon: float) -> None:
-    planned = consensus.plan(auxiliary(3, features), 5, StatisticTerms(epsilon=epsilon))
-    assert np.isfinite(planned.model([5] * planned.law.dimension).weights).all()
+    made = made_for(auxiliary(3, features), n_parties=5, epsilon=epsilon)
+    assert np.isfinite(made.weights([5] * made.mechanism.dimension)).all()
 
 
 # ---- never worse than `soft` -------------------------------------------------------------------------------------------------
@@ -185,24 +194,43 @@ class Regularised:
         self.features, self.lambda_ = features, lambda_
 
     def value(self, W: Array, T: Array) -> float:
-        return float(logsumexp(self.features @ W, axis=1).mean() - np.vdot(W, T) + self.lambda_ / 2.0 * np.vdot(W, W))
+        return float(
+            logsumexp(self.features @ W, axis=1).mean()
+            - np.vdot(W, T)
+            + self.lambda_ / 2.0 * np.vdot(W, W)
+        )
 
     def minimiser(self, T: Array) -> Array:
         """By scipy: labels that give a noisy T need not be shares, so that our own solver does not take them."""
 
         def both(flat: Array) -> tuple[float, Array]:
             W = flat.reshape(T.shape)
-            slope = self.features.T @ softmax(self.features @ W, axis=1) / len(self.features) - T + self.lambda_ * W
+            slope = (
+                self.features.T @ softmax(self.features @ W, axis=1) / len(self.features)
+                - T
+                + self.lambda_ * W
+            )
             return self.value(W, T), slope.ravel()
 
         return minimize(
-            both, np.zeros(T.size), jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 0.0, "gtol": 1e-9}
+            both,
+            np.zeros(T.size),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 2000, "ftol": 0.0, "gtol": 1e-9},
         ).x.reshape(T.shape)
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from([2, 3]), st.sampled_from([1e-3, 1e-2, 1.0]), st.sampled_from([0.03, 0.3, 3.0]), st.integers(0, 2**32 - 1))
-def test_noise_in_the_statistic_costs_no_more_risk_than_in_the_minimiser(n_classes: int, lambda_: float, size: float, seed: int) -> None:
+@given(
+    st.sampled_from([2, 3]),
+    st.sampled_from([1e-3, 1e-2, 1.0]),
+    st.sampled_from([0.03, 0.3, 3.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_noise_in_the_statistic_costs_no_more_risk_than_in_the_minimiser(
+    n_classes: int, lambda_: float, size: float, seed: int
+) -> None:
     """F(w_b) − F* ≤ ‖b‖²/(2λ) ≤ F(w* + b/λ) − F*, with all directions and the same noise b in both."""
     rng = np.random.default_rng(seed)
     features = unit_rows(rng, 40, 4) * [1, 0.7, 0.5, 0.3]
@@ -218,7 +246,9 @@ def test_noise_in_the_statistic_costs_no_more_risk_than_in_the_minimiser(n_class
     noisy = Y + size * rng.standard_normal(Y.shape)
     labels = white @ noisy @ contrasts.T + 1.0 / n_classes
     T_b = features.T @ labels / 40
-    assert np.abs(features.T @ (white @ Y @ contrasts.T + 1.0 / n_classes) / 40 - T).max() <= 1e-9, "these labels give back the statistic"
+    assert (
+        np.abs(features.T @ (white @ Y @ contrasts.T + 1.0 / n_classes) / 40 - T).max() <= 1e-9
+    ), "these labels give back the statistic"
 
     b = T_b - T
     ours = risk.value(risk.minimiser(T_b), T) - best
@@ -227,4 +257,6 @@ def test_noise_in_the_statistic_costs_no_more_risk_than_in_the_minimiser(n_class
     rounding = 1e-9 * (1.0 + between)
     assert ours <= between + rounding
     assert between <= theirs + rounding
-    assert np.linalg.norm(b) <= np.linalg.norm(noisy - Y) * (1.0 + 1e-9), "whitened noise is no longer than what it does to the risk"
+    assert np.linalg.norm(b) <= np.linalg.norm(noisy - Y) * (1.0 + 1e-9), (
+        "whitened noise is no longer than what it does to the risk"
+    )

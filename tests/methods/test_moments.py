@@ -6,25 +6,20 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.certificate import Certificate
-from ostraka.contributions import LARGEST_DIMENSION, ContributionSum
 from ostraka.errors import InputError
-from ostraka.losses import Array
-from ostraka.methods import moments, party_vectors
-from ostraka.methods.statistic import StatisticPlan, StatisticTerms
-from ostraka.sensitivity.geometry import class_basis
-from tests.laws.test_statistics import World, grouped
-from tests.sensitivity.worlds import unit_rows
-
-TERMS = StatisticTerms(epsilon=1.0, samples_each=5)
+from ostraka.mechanism.geometry import class_basis
+from ostraka.methods import party_vectors
+from ostraka.methods.party_vectors import MOST_NUMBERS
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.solve.losses import Array
+from tests.mechanism.worlds import unit_rows
+from tests.methods.planned import Planned, grouped, planned
 
 
 def auxiliary(n_classes: int, n: int = 80, d: int = 6) -> AuxiliarySet:
@@ -32,20 +27,26 @@ def auxiliary(n_classes: int, n: int = 80, d: int = 6) -> AuxiliarySet:
     return AuxiliarySet(features, tuple(range(n_classes)))
 
 
-def sent(world: World, planned: StatisticPlan) -> Array:
-    return np.concatenate(list(moments.contributions(grouped(world), planned)))
-
-
-def extreme_parties(planned: StatisticPlan, n_classes: int) -> Iterator[tuple[Array, Array]]:
+def extreme_parties(made: Planned, n_classes: int) -> Iterator[tuple[Array, Array]]:
     """Rows along and against every whitened direction and the longest auxiliary row; one class or two; 1 to 40 rows."""
-    recipe = planned.recipe
+    recipe = made.method
     longest = recipe.features[np.linalg.norm(recipe.features @ recipe.whitening, axis=1).argmax()]
-    directions = [*(recipe.whitening / np.linalg.norm(recipe.whitening, axis=0)).T, longest / np.linalg.norm(longest)]
-    for direction, sign, label, n in itertools.product(directions, (1, -1), range(n_classes), (1, 2, 40)):
+    directions = [
+        *(recipe.whitening / np.linalg.norm(recipe.whitening, axis=0)).T,
+        longest / np.linalg.norm(longest),
+    ]
+    for direction, sign, label, n in itertools.product(
+        directions, (1, -1), range(n_classes), (1, 2, 40)
+    ):
         yield np.repeat(sign * direction[np.newaxis], n, axis=0), np.full(n, label)
     for direction, n in itertools.product(directions, (1, 5)):
         yield (
-            np.concatenate([np.repeat(direction[np.newaxis], n, axis=0), -np.repeat(direction[np.newaxis], n, axis=0)]),
+            np.concatenate(
+                [
+                    np.repeat(direction[np.newaxis], n, axis=0),
+                    -np.repeat(direction[np.newaxis], n, axis=0),
+                ]
+            ),
             np.repeat([0, 1], n),
         )
 
@@ -54,106 +55,138 @@ def farthest(vectors: Array) -> Fraction:
     """The largest squared distance of two of them: found in doubles, then exact."""
     wide = vectors.astype(np.float64)
     squares = np.sum(wide**2, axis=1)
-    one, other = np.unravel_index(np.argmax(squares[:, np.newaxis] + squares - 2.0 * wide @ wide.T), (len(wide), len(wide)))
-    return Fraction(sum((a - b) ** 2 for a, b in zip(vectors[one].tolist(), vectors[other].tolist())))
+    one, other = np.unravel_index(
+        np.argmax(squares[:, np.newaxis] + squares - 2.0 * wide @ wide.T), (len(wide), len(wide))
+    )
+    return Fraction(
+        sum((a - b) ** 2 for a, b in zip(vectors[one].tolist(), vectors[other].tolist()))
+    )
 
 
-def reached(planned: StatisticPlan, certificate: Certificate, n_classes: int) -> Fraction:
-    """The share of the certificate's sensitivity that two parties' difference makes up, squared."""
-    vectors = sent(list(extreme_parties(planned, n_classes)), planned)
-    return farthest(vectors) * Fraction(certificate.grid) ** 2 / Fraction(certificate.sensitivity) ** 2
+def reached(made: Planned, sensitivity: float, n_classes: int) -> Fraction:
+    """The share of a sensitivity that two parties' difference makes up, squared."""
+    vectors = made.sent(list(extreme_parties(made, n_classes)))
+    return farthest(vectors) * Fraction(made.mechanism.grid) ** 2 / Fraction(sensitivity) ** 2
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @pytest.mark.parametrize("samples_each", [1, 5, 200])
-def test_extreme_parties_stay_within_the_certificate_and_nearly_reach_it(n_classes: int, samples_each: int) -> None:
+def test_extreme_parties_stay_within_the_certificate_and_nearly_reach_it(
+    n_classes: int, samples_each: int
+) -> None:
     for epsilon in (0.01, 1.0, 100.0):
-        planned = moments.plan(auxiliary(n_classes), 50, replace(TERMS, epsilon=epsilon, samples_each=samples_each))
-        share = reached(planned, planned.certificate, n_classes)
+        made = planned(
+            "moments", auxiliary(n_classes), 50, epsilon=epsilon, samples_each=samples_each
+        )
+        share = reached(made, made.mechanism.sensitivity, n_classes)
         assert share <= 1
         assert share >= Fraction(0.9) ** 2
 
 
 def test_a_radius_for_a_diameter_is_caught() -> None:
     """The mutant promises how long a contribution is, not how far two are apart."""
-    planned = moments.plan(auxiliary(3), 50, TERMS)
-    mutant = replace(planned.certificate, epsilon=planned.certificate.epsilon)
-    object.__setattr__(mutant, "sensitivity", planned.certificate.radius)
-    assert reached(planned, mutant, 3) > 1
+    made = PLANS[3]
+    assert reached(made, made.mechanism.particular.radius, 3) > 1
 
 
 def test_a_party_that_does_not_clip_is_refused() -> None:
-    planned = moments.plan(auxiliary(2), 50, TERMS)
-    summed = ContributionSum(planned.ball)
-    unclipped = np.full((1, planned.ball.dimension), planned.ball.length)
-    if planned.ball.dimension == 1:
+    made = PLANS[2]
+    unclipped = np.full((1, made.ball.dimension), made.ball.length)
+    if made.ball.dimension == 1:
         unclipped += 1
     with pytest.raises(InputError, match="outside the l2 ball"):
-        summed.add_many(unclipped)
-    assert summed.n_parties == 0
+        made.ball.new_sum().add_rows(unclipped, ["a"])
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 5]), st.sampled_from([1e-300, 1e-3, 1.0, 1e3, 1e300]))
-def test_searched_parties_stay_within_the_certificate(seed: int, n_classes: int, size: float) -> None:
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([2, 3, 5]),
+    st.sampled_from([1e-300, 1e-3, 1.0, 1e3, 1e300]),
+)
+def test_searched_parties_stay_within_the_certificate(
+    seed: int, n_classes: int, size: float
+) -> None:
     rng = np.random.default_rng(seed)
-    planned = PLANS[n_classes]
+    made = PLANS[n_classes]
     with np.errstate(over="ignore", under="ignore"):
         rows = [size * rng.standard_cauchy((n, 6)) for n in rng.integers(0, 9, 12)]
-    vectors = sent([(each, rng.integers(0, n_classes, len(each))) for each in rows], planned)
-    assert farthest(vectors) <= planned.ball.diameter**2
-    assert planned.ball.diameter * Fraction(planned.certificate.grid) <= Fraction(planned.certificate.sensitivity)
+    vectors = made.sent([(each, rng.integers(0, n_classes, len(each))) for each in rows])
+    assert farthest(vectors) <= made.ball.diameter**2
+    assert made.ball.diameter * Fraction(made.mechanism.grid) <= Fraction(
+        made.mechanism.sensitivity
+    )
 
 
-PLANS = {n_classes: moments.plan(auxiliary(n_classes), 50, TERMS) for n_classes in (2, 3, 5)}
+PLANS = {
+    n_classes: planned("moments", auxiliary(n_classes), 50, samples_each=5)
+    for n_classes in (2, 3, 5)
+}
 
 
 def test_without_clipping_the_mean_of_equal_parties_is_that_of_all_data() -> None:
-    planned = PLANS[3]
+    made = PLANS[3]
     rng = np.random.default_rng(2)
-    world = [(unit_rows(rng, 200, 6) * np.geomspace(1, 0.1, 6), rng.integers(0, 3, 200)) for _ in range(10)]
-    mean = sent(world, planned).mean(axis=0) * planned.certificate.grid
-    together = np.concatenate([rows for rows, _ in world]) @ planned.recipe.whitening
+    world = [
+        (unit_rows(rng, 200, 6) * np.geomspace(1, 0.1, 6), rng.integers(0, 3, 200))
+        for _ in range(10)
+    ]
+    mean = made.sent(world).mean(axis=0) * made.mechanism.grid
+    together = np.concatenate([rows for rows, _ in world]) @ made.method.whitening
     labels = np.concatenate([labels for _, labels in world])
-    expected = np.mean([np.outer(z, class_basis(3)[y]).ravel() for z, y in zip(together, labels)], axis=0)
+    expected = np.mean(
+        [np.outer(z, class_basis(3)[y]).ravel() for z, y in zip(together, labels)], axis=0
+    )
     assert np.abs(mean - expected).max() <= 1e-5
 
 
 def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    planned = PLANS[3]
+    made = PLANS[3]
     rng = np.random.default_rng(3)
-    world = [(unit_rows(rng, n, 6) if n else np.zeros((0, 6)), rng.integers(0, 3, n)) for n in (5, 0, 1, 0, 0, 40, 3, 2, 0)]
-    whole = sent(world, planned)
-    assert whole.shape == (9, planned.ball.dimension)
+    world = [
+        (unit_rows(rng, n, 6) if n else np.zeros((0, 6)), rng.integers(0, 3, n))
+        for n in (5, 0, 1, 0, 0, 40, 3, 2, 0)
+    ]
+    whole = made.sent(world)
+    assert whole.shape == (9, made.ball.dimension)
     assert not whole[[1, 3, 4, 8]].any(), "a party without data sends zeros"
     for numbers in (1, 7, 100, 500):
         monkeypatch.setattr(party_vectors, "NUMBERS_AT_ONCE", numbers)
-        assert (sent(world, planned) == whole).all()
+        assert (made.sent(world) == whole).all()
 
 
 def test_sparse_private_features_are_taken_for_what_they_are() -> None:
     from scipy.sparse import csr_matrix
 
-    planned = PLANS[2]
+    made = PLANS[2]
     parties = grouped([(unit_rows(np.random.default_rng(4), 9, 6), np.arange(9) % 2)])
     sparse = replace(parties, features=csr_matrix(parties.features))
-    assert (
-        np.concatenate(list(moments.contributions(sparse, planned))) == np.concatenate(list(moments.contributions(parties, planned)))
-    ).all()
+    assert (made.sent(sparse) == made.sent(parties)).all()
 
 
 def test_very_many_classes_still_have_a_plan() -> None:
     features = unit_rows(np.random.default_rng(5), 300, 60)
-    n_classes = LARGEST_DIMENSION // 55
-    planned = moments.plan(AuxiliarySet(features, tuple(range(n_classes))), 10**9, replace(TERMS, epsilon=1e6, samples_each=2))
-    assert planned.ball.dimension > LARGEST_DIMENSION - n_classes, "as many directions as fit"
-    assert planned.ball.dimension <= LARGEST_DIMENSION
+    n_classes = MOST_NUMBERS // 55
+    made = planned(
+        "moments",
+        AuxiliarySet(features, tuple(range(n_classes))),
+        10**9,
+        epsilon=1e6,
+        samples_each=2,
+    )
+    assert made.ball.dimension > MOST_NUMBERS - n_classes, "as many directions as fit"
+    assert made.ball.dimension <= MOST_NUMBERS
 
 
-@pytest.mark.parametrize("features", [np.zeros((5, 3)), np.full((5, 3), 0.3), np.array([[0.6, 0.0, 0.8]]), np.full((4, 3), 1e-160)])
+@pytest.mark.parametrize(
+    "features",
+    [np.zeros((5, 3)), np.full((5, 3), 0.3), np.array([[0.6, 0.0, 0.8]]), np.full((4, 3), 1e-160)],
+)
 @pytest.mark.parametrize("epsilon", [1e-12, 1.0, 1e18])
 def test_sets_with_hardly_any_extent_have_a_plan(features: Array, epsilon: float) -> None:
-    planned: Any = moments.plan(AuxiliarySet(features, ("a", "b")), 5, replace(TERMS, epsilon=epsilon))
-    vectors = sent([(np.array([[1.0, 0.0, 0.0]]), np.array([1])), (np.array([[0.0, 0.0, 1.0]]), np.array([0]))], planned)
-    assert planned.ball.outside(vectors).size == 0
-    assert np.isfinite(planned.model([5] * planned.law.dimension).weights).all()
+    made = planned("moments", AuxiliarySet(features, ("a", "b")), 5, epsilon=epsilon)
+    vectors = made.sent(
+        [(np.array([[1.0, 0.0, 0.0]]), np.array([1])), (np.array([[0.0, 0.0, 1.0]]), np.array([0]))]
+    )
+    assert made.ball.outside(vectors).size == 0
+    assert np.isfinite(made.weights([5] * made.mechanism.dimension)).all()

@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
-from ostraka.losses import Array
 from ostraka.methods.party_vectors import party_means
+from ostraka.solve.losses import Array
 
 SIZES = [3, 0, 1, 10, 0, 0, 2]
 STARTS = np.concatenate([[0], np.cumsum(SIZES)])

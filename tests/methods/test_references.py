@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from ostraka.errors import EmptyPartyError, ShapeError, UnknownClassError
-from ostraka.local.linear import train
-from ostraka.methods import batch, indiv
-from ostraka.model import LinearModel, Task
+from ostraka.methods.references import fit_batch, mean_accuracy
+from ostraka.party.training.linear import train
+from ostraka.public.task import Task
+from ostraka.release.model import LinearModel
 
 TASK = Task(classes=("no", "yes"), n_features=2)
 RNG = np.random.default_rng(0)
@@ -17,7 +18,7 @@ Y = np.where(X[:, 0] > 0, "yes", "no")
 
 
 def test_batch_learns_what_is_there_and_has_no_way_to_be_published() -> None:
-    model = batch.fit(X, Y, TASK)
+    model = fit_batch(X, Y, TASK)
     assert model.score(X, Y) > 0.97
     assert not hasattr(model, "save")
 
@@ -33,13 +34,13 @@ def test_parties_of_one_sample_or_one_class_can_train(n_classes: int) -> None:
 
 def test_indiv_is_the_mean_over_the_parties() -> None:
     right, wrong = (LinearModel(task=TASK, weights=np.array([sign, 0.0])) for sign in (1.0, -1.0))
-    assert indiv.mean_accuracy([right, right, wrong], X, Y) == pytest.approx(2 / 3, abs=0.01)
+    assert mean_accuracy([right, right, wrong], X, Y) == pytest.approx(2 / 3, abs=0.01)
 
 
 def test_bad_input() -> None:
     with pytest.raises(UnknownClassError, match="'perhaps'"):
-        batch.fit(X[:2], ["yes", "perhaps"], TASK)
+        fit_batch(X[:2], ["yes", "perhaps"], TASK)
     with pytest.raises(ShapeError, match="one for each sample"):
-        batch.fit(X[:3], ["yes", "no"], TASK)
+        fit_batch(X[:3], ["yes", "no"], TASK)
     with pytest.raises(EmptyPartyError, match="no samples"):
-        batch.fit(X[:0], [], TASK)
+        fit_batch(X[:0], [], TASK)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,31 +10,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.contributions import own_products
-from ostraka.errors import ParameterError, RehearsalError, WrongTypeError
-from ostraka.losses import Array
-from ostraka.methods import cells, refine
-from ostraka.methods.denoise import onto_simplex
-from ostraka.methods.refine import SURE, RefineRecipe
-from ostraka.methods.statistic import StatisticPlan, StatisticTerms
-from ostraka.model import LinearModel, Task
-from ostraka.noise import Entropy, Rehearsal
-from ostraka.preprocessing import Preprocessing
+from ostraka.errors import ParameterError
+from ostraka.mechanism import Rehearsal
+from ostraka.methods.after_noise.denoise import onto_simplex
+from ostraka.methods.base import Work
+from ostraka.methods.refine import SURE
+from ostraka.party.products import own_products
+from ostraka.poll import Poll
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.preprocessing import Preprocessing
+from ostraka.public.task import Task
+from ostraka.publishing import publish
 from ostraka.release import Rehearsed, Release
-from tests.laws.test_statistics import Second, World, grouped
+from ostraka.release.model import LinearModel
+from ostraka.solve.losses import Array
+from ostraka.tally import Tally
+from tests.laws.cases import _start
+from tests.mechanism.worlds import unit_rows
+from tests.methods.planned import Planned, World, planned
 from tests.methods.test_moments import auxiliary, extreme_parties, farthest
-from tests.sensitivity.worlds import unit_rows
-
-TERMS = StatisticTerms(epsilon=1.0, samples_each=5)
 
 
-def sent(world: World, planned: StatisticPlan) -> Array:
-    return np.concatenate(list(refine.contributions(grouped(world), planned)))
-
-
-def planned_for(n_classes: int, **changes: object) -> StatisticPlan:
-    return Second.plan(auxiliary(n_classes), 50, replace(TERMS, **changes))  # type: ignore[arg-type]
+def planned_for(n_classes: int, **changes: object) -> Planned:
+    public = auxiliary(n_classes)
+    return planned("refine", public, 50, **{"samples_each": 5, "start": _start(public), **changes})
 
 
 PLANS = {n_classes: planned_for(n_classes) for n_classes in (2, 3, 5)}
@@ -44,9 +42,13 @@ PLANS = {n_classes: planned_for(n_classes) for n_classes in (2, 3, 5)}
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_extreme_parties_stay_within_the_certificate_and_nearly_reach_it(n_classes: int) -> None:
     for epsilon, samples_each in itertools.product((0.01, 1.0, 100.0), (1, 5, 200)):
-        planned = planned_for(n_classes, epsilon=epsilon, samples_each=samples_each)
-        vectors = sent(list(extreme_parties(planned, n_classes)), planned)
-        share = farthest(vectors) * Fraction(planned.certificate.grid) ** 2 / Fraction(planned.certificate.sensitivity) ** 2
+        made = planned_for(n_classes, epsilon=epsilon, samples_each=samples_each)
+        vectors = made.sent(list(extreme_parties(made, n_classes)))
+        share = (
+            farthest(vectors)
+            * Fraction(made.mechanism.grid) ** 2
+            / Fraction(made.mechanism.sensitivity) ** 2
+        )
         assert share <= 1
         # With a single direction, and a start that is right along it, parties can pull one way only.
         assert share >= Fraction(0.9) ** 2 or epsilon < 1.0
@@ -54,36 +56,44 @@ def test_extreme_parties_stay_within_the_certificate_and_nearly_reach_it(n_class
 
 def test_a_radius_for_a_diameter_is_caught() -> None:
     """The mutant takes what a party is likely to leave unexplained for what it can be moved by."""
-    planned = PLANS[3]
-    vectors = sent(list(extreme_parties(planned, 3)), planned)
-    assert farthest(vectors) * Fraction(planned.certificate.grid) ** 2 > Fraction(planned.certificate.radius) ** 2
+    made = PLANS[3]
+    vectors = made.sent(list(extreme_parties(made, 3)))
+    assert (
+        farthest(vectors) * Fraction(made.mechanism.grid) ** 2
+        > Fraction(made.mechanism.particular.radius) ** 2
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 5]), st.sampled_from([1e-300, 1e-3, 1.0, 1e3, 1e300]))
-def test_searched_parties_stay_within_the_certificate(seed: int, n_classes: int, size: float) -> None:
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([2, 3, 5]),
+    st.sampled_from([1e-300, 1e-3, 1.0, 1e3, 1e300]),
+)
+def test_searched_parties_stay_within_the_certificate(
+    seed: int, n_classes: int, size: float
+) -> None:
     rng = np.random.default_rng(seed)
-    planned = PLANS[n_classes]
+    made = PLANS[n_classes]
     with np.errstate(over="ignore", under="ignore"):
         rows = [size * rng.standard_cauchy((n, 6)) for n in rng.integers(0, 9, 12)]
-    vectors = sent([(each, rng.integers(0, n_classes, len(each))) for each in rows], planned)
-    assert planned.ball is not None
-    assert farthest(vectors) <= planned.ball.diameter**2
+    vectors = made.sent([(each, rng.integers(0, n_classes, len(each))) for each in rows])
+    assert farthest(vectors) <= made.ball.diameter**2
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_residuals_against_their_definition(n_classes: int) -> None:
-    recipe = planned_for(n_classes).recipe
-    assert isinstance(recipe, RefineRecipe)
+    recipe = planned_for(n_classes).method
     rng = np.random.default_rng(3)
     rows, labels = unit_rows(rng, 20, 6), rng.integers(0, n_classes, 20)
-    expected = (np.eye(n_classes)[labels] - onto_simplex(rows @ recipe.start)) @ recipe.contrasts
-    assert np.abs(recipe.residuals(rows, labels) - expected).max() <= 1e-5  # rounding to 25 bits, times a sharpened start
+    expected = (np.eye(n_classes)[labels] - onto_simplex(rows @ recipe.guess)) @ recipe.contrasts
+    assert (
+        np.abs(recipe.residuals(rows, labels) - expected).max() <= 1e-5
+    )  # rounding to 25 bits, times a sharpened start
 
 
 def test_residuals_of_a_row_do_not_depend_on_others() -> None:
-    recipe = PLANS[5].recipe
-    assert isinstance(recipe, RefineRecipe)
+    recipe = PLANS[5].method
     rng = np.random.default_rng(4)
     rows, labels = unit_rows(rng, 300, 6), rng.integers(0, 5, 300)
     together = recipe.residuals(rows, labels)
@@ -96,8 +106,19 @@ def test_one_matrix_product_for_all_would_be_caught() -> None:
     rng = np.random.default_rng(5)
     table = rng.standard_normal((200, 5))
     rows = unit_rows(rng, 3000, 200)
-    apart = [any((rows[i : i + n] @ table)[0].tobytes() != (rows @ table)[i].tobytes() for i in (0, 1, 5)) for n in (1, 2, 3, 7)]
-    safe = [all((own_products(rows[i : i + n], table)[0] == own_products(rows, table)[i]).all() for i in (0, 1, 5)) for n in (1, 2, 3, 7)]
+    apart = [
+        any(
+            (rows[i : i + n] @ table)[0].tobytes() != (rows @ table)[i].tobytes() for i in (0, 1, 5)
+        )
+        for n in (1, 2, 3, 7)
+    ]
+    safe = [
+        all(
+            (own_products(rows[i : i + n], table)[0] == own_products(rows, table)[i]).all()
+            for i in (0, 1, 5)
+        )
+        for n in (1, 2, 3, 7)
+    ]
     assert all(safe)
     if not any(apart):
         pytest.skip("this machine's BLAS adds every row in the same order")
@@ -105,8 +126,7 @@ def test_one_matrix_product_for_all_would_be_caught() -> None:
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_start_is_as_sure_as_wanted(n_classes: int) -> None:
-    recipe = planned_for(n_classes).recipe
-    assert isinstance(recipe, RefineRecipe)
+    recipe = planned_for(n_classes).method
     assert abs(recipe.guesses(recipe.features).max(axis=1).mean() - SURE) <= 1e-3
 
 
@@ -114,19 +134,43 @@ def test_the_start_is_as_sure_as_wanted(n_classes: int) -> None:
 @pytest.mark.parametrize("value", [0.0, 1e-300, 1e300])
 def test_starts_that_say_nothing_or_shout_have_a_plan(n_classes: int, value: float) -> None:
     public = auxiliary(n_classes)
-    start = Second.start(public)
-    model = LinearModel(task=start.model.task, weights=np.full(start.model.task.weight_shape, value))
-    planned = refine.plan(Release(model=model, certificate=start.certificate), public, 50, TERMS)
-    assert np.isfinite(planned.model([7] * planned.law.dimension).weights).all()
-    assert sent([(public.features[:5], np.zeros(5, dtype=int))], planned).shape == (1, planned.law.dimension)
+    start = _start(public)
+    model = LinearModel(
+        task=start.model.task, weights=np.full(start.model.task.weight_shape, value)
+    )
+    made = planned_for(n_classes, start=Release(model=model, certificate=start.certificate))
+    assert np.isfinite(made.weights([7] * made.mechanism.dimension)).all()
+    assert made.sent([(public.features[:5], np.zeros(5, dtype=int))]).shape == (
+        1,
+        made.mechanism.dimension,
+    )
 
 
 def learnable(n_classes: int = 3) -> tuple[AuxiliarySet, World]:
     rng = np.random.default_rng(6)
     rows = [unit_rows(rng, 10, 6) * np.geomspace(1, 0.3, 6) for _ in range(400)]
-    return AuxiliarySet(unit_rows(rng, 300, 6) * np.geomspace(1, 0.3, 6), tuple(range(n_classes))), [
-        (each, each[:, :n_classes].argmax(axis=1)) for each in rows
-    ]
+    return AuxiliarySet(
+        unit_rows(rng, 300, 6) * np.geomspace(1, 0.3, 6), tuple(range(n_classes))
+    ), [(each, each[:, :n_classes].argmax(axis=1)) for each in rows]
+
+
+def polled(
+    method: str, public: AuxiliarySet, world: World, **options: object
+) -> tuple[Poll, Tally]:
+    poll = Poll.create(public, method=method, parties=len(world), **options)
+    tally = Tally(poll)
+    samples, labels = (np.concatenate(part) for part in zip(*world))
+    names = np.repeat(np.arange(len(world)), [len(own) for _, own in world])
+    for block in poll.blocks(poll.grouped(samples, labels, names), Work()):
+        tally.add_block(*block)
+    return poll, tally
+
+
+def released(
+    method: str, public: AuxiliarySet, world: World, seed: int | None, **options: object
+) -> Release | Rehearsed:
+    poll, tally = polled(method, public, world, **options)
+    return publish(poll, tally, None if seed is None else Rehearsal(seed))
 
 
 def test_a_second_round_betters_the_first() -> None:
@@ -134,8 +178,8 @@ def test_a_second_round_betters_the_first() -> None:
     truth = public.features[:, :3].argmax(axis=1)
     found = []
     for seed in range(5):
-        first = cells.release(grouped(world), public, StatisticTerms(epsilon=0.5, samples_each=10), Rehearsal(seed))
-        second = refine.release(first, grouped(world), public, StatisticTerms(epsilon=20.0, samples_each=10), Rehearsal(seed))
+        first = released("cells", public, world, seed, epsilon=0.5, samples_each=10)
+        second = released("refine", public, world, seed, epsilon=20.0, samples_each=10, start=first)
         found.append((first.score(public.samples, truth), second.score(public.samples, truth)))
     first_mean, second_mean = np.mean(found, axis=0)
     assert second_mean > first_mean + 0.01
@@ -153,56 +197,64 @@ def test_with_a_shift_the_auxiliary_rows_do_not_have_the_last_word() -> None:
 
     public = AuxiliarySet(rows([1.0, 0.03, 1.0, 0.03], 500)[0], (0, 1, 2, 3))
     features, labels = rows([1.0] * 4, 6000)
-    parties = grouped([(features[i : i + 10], labels[i : i + 10]) for i in range(0, 6000, 10)])
+    world = [(features[i : i + 10], labels[i : i + 10]) for i in range(0, 6000, 10)]
     test, truth = rows([1.0] * 4, 4000)
     found = []
     for seed in range(6):
-        start = cells.release(parties, public, StatisticTerms(epsilon=5.0, samples_each=10), Rehearsal(seed))
-        terms = StatisticTerms(epsilon=20.0, samples_each=10)
-        both = [refine.release(start, parties, public, replace(terms, shift=shift), Rehearsal(seed)) for shift in (False, True)]
+        start = released("cells", public, world, seed, epsilon=5.0, samples_each=10)
+        both = [
+            released(
+                "refine",
+                public,
+                world,
+                seed,
+                epsilon=20.0,
+                samples_each=10,
+                shift=shift,
+                start=start,
+            )
+            for shift in (None, True)
+        ]
         found.append([start.score(test, truth), *(each.score(test, truth) for each in both)])
     first, trusting, careful = np.mean(found, axis=0)
     assert careful > max(first, trusting) + 0.01
 
 
-def test_nothing_is_released_on_top_of_a_rehearsal() -> None:
-    """The seed gives the start's noise away, and the start with it."""
-    public, world = learnable()
-    start = cells.release(grouped(world), public, TERMS, Rehearsal(1))
-    assert isinstance(start, Rehearsed)
-    planned = refine.plan(start, public, len(world), TERMS)
-    summed = planned.added(refine.contributions(grouped(world), planned))
-    happened: list[str] = []
-    for source in (None, Entropy()):
-        with pytest.raises(RehearsalError):
-            refine.release(start, grouped(world), public, TERMS, source)
-        with pytest.raises(RehearsalError):
-            planned.publish(summed, source or Entropy(), lambda _: happened.append("charged"))
-    assert not happened
-    assert planned.certificate.randomness == "seed"
-    assert isinstance(refine.release(start, grouped(world), public, TERMS, Rehearsal(2)), Rehearsed)
-
-
 def test_the_certificate_names_the_start_and_what_all_rounds_cost() -> None:
     public, world = learnable()
-    first = cells.release(grouped(world), public, replace(TERMS, epsilon=3.0, assumed_public=("classes",)))
-    second = refine.release(first, grouped(world), public, replace(TERMS, epsilon=0.5, delta=1e-6))
-    third = refine.release(second, grouped(world), public, TERMS)
+    first = released("cells", public, world, None, epsilon=3.0, assumed_public=("classes",))
+    second = released("refine", public, world, None, epsilon=0.5, delta=1e-6, start=first)
+    third = released("refine", public, world, None, epsilon=1.0, start=second)
     assert (second.certificate.start, third.certificate.start) == (first.digest, second.digest)
-    assert (second.certificate.epsilon, second.certificate.total_epsilon) == (0.5, 3.5)
-    assert (third.certificate.total_epsilon, third.certificate.total_delta) == (4.5, 1e-6)
+    assert (second.certificate.round_epsilon, second.certificate.epsilon) == (0.5, 3.5)
+    assert (third.certificate.epsilon, third.certificate.delta) == (4.5, 1e-6)
     assert third.certificate.assumed_public == ("classes",)
 
 
 def test_starts_of_other_kinds_are_refused() -> None:
-    public, start = auxiliary(3), Second.start(auxiliary(3))
+    public, start = auxiliary(3), _start(auxiliary(3))
     for other in (None, start.model, "model.ostraka"):
-        with pytest.raises(WrongTypeError, match=r"start.*an earlier Release.*Nothing was drawn"):
-            refine.plan(other, public, 50, TERMS)  # type: ignore[arg-type]
+        with pytest.raises(ParameterError, match=r"start.*an earlier Release.*Nothing was drawn"):
+            planned("refine", public, 50, start=other)
     scaled = AuxiliarySet(public.samples, public.classes, preprocessing=Preprocessing(radius=0.5))
     narrow = AuxiliarySet(public.samples[:, :4], public.classes)
     renamed = AuxiliarySet(public.samples, ("a", "b", "c"))
     for different in (auxiliary(2), scaled, narrow, renamed):
-        with pytest.raises(ParameterError, match=r"start.*by the same preprocessing.*Nothing was drawn"):
-            refine.plan(start, different, 50, TERMS)
+        with pytest.raises(
+            ParameterError, match=r"start.*by the same preprocessing.*Nothing was drawn"
+        ):
+            planned("refine", different, 50, start=start)
     assert Task.of(public) == start.model.task
+
+
+def test_the_columns_of_a_start_must_be_the_same_in_the_same_order() -> None:
+    """The start's model speaks of columns by their place: accuracy .33 without a word was seen."""
+    from dataclasses import replace
+
+    names = tuple("abcdef")
+    public = replace(auxiliary(3), feature_names=names)
+    start = _start(public)
+    swapped = replace(auxiliary(3), feature_names=names[::-1])
+    with pytest.raises(ParameterError, match=r"columns.*in the same order"):
+        planned("refine", swapped, 50, start=start)
+    planned("refine", public, 50, start=start)

@@ -10,7 +10,9 @@ from ostraka.methods.simulated import N_SIMULATED, SimulatedParties
 def simulated(samples_each: int = 4) -> SimulatedParties:
     white = np.random.default_rng(0).standard_normal((200, 5))
     values = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-    return SimulatedParties.of(white, samples_each, lambda rows, generator: values[generator.integers(0, 3, rows.shape)])
+    return SimulatedParties.of(
+        white, samples_each, lambda rows, generator: values[generator.integers(0, 3, rows.shape)]
+    )
 
 
 def test_lengths_are_those_of_the_first_directions() -> None:

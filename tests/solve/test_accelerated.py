@@ -13,9 +13,22 @@ import pytest
 
 import ostraka.solve as solve
 from ostraka.errors import ParameterError
-from ostraka.losses import Array, HuberHinge, Logistic, Loss, Softmax
-from ostraka.solve import Risk, RiskShape, default_tolerance, minimise, step_bound, tightest_tolerance
-from ostraka.solve.accelerated import accelerated, accelerated_steps, plain_steps, step_error, visited_norm
+from ostraka.solve import (
+    Risk,
+    RiskShape,
+    default_tolerance,
+    minimise,
+    step_bound,
+    tightest_tolerance,
+)
+from ostraka.solve.accelerated import (
+    accelerated,
+    accelerated_steps,
+    plain_steps,
+    step_error,
+    visited_norm,
+)
+from ostraka.solve.losses import Array, HuberHinge, Logistic, Loss, Softmax
 from ostraka.solve.newton import Iterate, evaluate
 
 MODULE = sys.modules["ostraka.solve.accelerated"]
@@ -36,7 +49,9 @@ def problem(kind: str, loss: Loss, lambda_: float, n: int = 30, d: int = 3, seed
     if kind == "same":
         x = np.repeat(x[:1], n, axis=0)
     answer = (x @ rng.standard_normal((d, loss.n_classes))).argmax(axis=1)
-    shares = np.eye(loss.n_classes)[answer if kind == "separable" else rng.integers(loss.n_classes, size=n)]
+    shares = np.eye(loss.n_classes)[
+        answer if kind == "separable" else rng.integers(loss.n_classes, size=n)
+    ]
     if kind == "soft":
         shares = rng.multinomial(7, rng.dirichlet(np.full(loss.n_classes, 0.5), size=n)) / 7
     return Risk(x, shares if loss.n_outputs > 1 else shares[:, 0], loss, lambda_)
@@ -90,8 +105,12 @@ def test_arrives_for_a_flat_risk(kind: str, loss: Loss, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_minimise_falls_back_when_newton_stands_still(kind: str, loss: Loss, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solve, "newton", lambda risk, tolerance, direction, start: evaluate(risk, start))
+def test_minimise_falls_back_when_newton_stands_still(
+    kind: str, loss: Loss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        solve, "newton", lambda risk, tolerance, direction, start: evaluate(risk, start)
+    )
     risk = problem(kind, loss, 1e-2)
     solution = minimise(risk)
     assert solution.route == "accelerated"
@@ -123,7 +142,9 @@ def test_plain_steps_from_the_promised_gap_keep_their_number(loss: Loss, lambda_
     rng = np.random.default_rng(1)
     for _ in range(5):
         away = rng.standard_normal(risk.zero().shape)
-        x = minimise(risk).point + np.sqrt(2.0 * gap / shape.smoothness) * away / np.linalg.norm(away)
+        x = minimise(risk).point + np.sqrt(2.0 * gap / shape.smoothness) * away / np.linalg.norm(
+            away
+        )
         for _step in range(plain_steps(shape, tolerance)):
             here = evaluate(risk, x)
             if here.gradient_bound <= tolerance:
@@ -179,15 +200,21 @@ def potentials(risk: Risk, injected: Injected, theta: float) -> list[float]:
     x = v = risk.zero()
     out = []
     for y, gradient in injected.seen:
-        assert np.linalg.norm(y - (x + theta * v) / (1.0 + theta)) <= 1e-9 * (1.0 + np.linalg.norm(y))
+        assert np.linalg.norm(y - (x + theta * v) / (1.0 + theta)) <= 1e-9 * (
+            1.0 + np.linalg.norm(y)
+        )
         away = v - injected.minimiser
-        out.append(risk.value(x, risk.scores(x)) - lowest + 0.5 * convexity * float(np.vdot(away, away)))
+        out.append(
+            risk.value(x, risk.scores(x)) - lowest + 0.5 * convexity * float(np.vdot(away, away))
+        )
         x = y - gradient / smoothness
         v = (1.0 - theta) * v + theta * y - (theta / convexity) * gradient
     return out
 
 
-def excess(risk: Risk, error: float, direction: str, used: float, monkeypatch: pytest.MonkeyPatch) -> tuple[float, ...]:
+def excess(
+    risk: Risk, error: float, direction: str, used: float, monkeypatch: pytest.MonkeyPatch
+) -> tuple[float, ...]:
     """By how much Φ⁺ is above (1−θ)Φ + 1.5e²/λ, above (1−3θ/4)Φ + 7.5e²/λ, and above (1−3θ/4)Φ, at worst."""
     shape = risk.shape
     theta, per_step = theta_of(shape), error**2 / shape.lambda_
@@ -212,11 +239,15 @@ BLUR = 1e-13
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_potential_contracts_whatever_the_errors(direction: str, kind: str, loss: Loss, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_potential_contracts_whatever_the_errors(
+    direction: str, kind: str, loss: Loss, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for lambda_ in (1.0, 1e-2, 1e-3):
         for error in (0.0, 1e-4, 1e-2):
             risk = problem(kind, loss, lambda_)
-            one_step, promised, _ = excess(risk, error, direction, theta_of(risk.shape), monkeypatch)
+            one_step, promised, _ = excess(
+                risk, error, direction, theta_of(risk.shape), monkeypatch
+            )
             monkeypatch.undo()
             assert one_step <= BLUR
             assert promised <= BLUR
@@ -224,7 +255,9 @@ def test_potential_contracts_whatever_the_errors(direction: str, kind: str, loss
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("factor", [2.0, 4.0])
-def test_wrong_momentum_is_caught(loss: Loss, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_momentum_is_caught(
+    loss: Loss, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     risk = problem("same", loss, 1e-3)
     one_step, promised, _ = excess(risk, 1e-8, "random", factor * theta_of(risk.shape), monkeypatch)
     assert one_step > 1e-4
@@ -247,7 +280,9 @@ def test_forming_the_points_errs_by_less_than_is_counted(loss: Loss, lambda_: fl
     theta = MODULE._theta(shape)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        x, v, gradient = (size * _unit(rng, 6) for size in (radius, radius, loss.slope_bound + lambda_ * radius))
+        x, v, gradient = (
+            size * _unit(rng, 6) for size in (radius, radius, loss.slope_bound + lambda_ * radius)
+        )
         y = (x + theta * v) / (1.0 + theta)
         x_next = y - gradient / (2.0 * smoothness)
         v_next = (1.0 - theta) * v + theta * y - (theta / (0.5 * lambda_)) * gradient
@@ -257,7 +292,9 @@ def test_forming_the_points_errs_by_less_than_is_counted(loss: Loss, lambda_: fl
             xs, vs, gs, ys = (mpmath.matrix(array.tolist()) for array in (x, v, gradient, y))
             xi_y = (1 + exact) * (ys - (xs + exact * vs) / (1 + exact))
             xi_x = mpmath.matrix(x_next.tolist()) - (ys - gs / (2 * big))
-            xi_v = mpmath.matrix(v_next.tolist()) - ((1 - exact) * vs + exact * ys - (2 * exact / lam) * gs)
+            xi_v = mpmath.matrix(v_next.tolist()) - (
+                (1 - exact) * vs + exact * ys - (2 * exact / lam) * gs
+            )
             assert big * (mpmath.norm(xi_x) + mpmath.norm(xi_y)) <= 0.35 * error
             assert mpmath.sqrt(lam * big / 2) * mpmath.norm(xi_v) <= 0.3 * error
 
@@ -274,7 +311,9 @@ def test_step_bound_is_known_before_any_label_is_seen() -> None:
     assert list(inspect.signature(step_bound).parameters) == ["shape", "tolerance"]
     known = {field.name for field in dataclasses.fields(RiskShape)}
     assert known == {"n_samples", "n_features", "row_terms", "loss", "lambda_"}
-    one, other = (problem(kind, Softmax(3), 1e-3, seed=seed) for kind, seed in (("soft", 1), ("separable", 2)))
+    one, other = (
+        problem(kind, Softmax(3), 1e-3, seed=seed) for kind, seed in (("soft", 1), ("separable", 2))
+    )
     assert one.shape == other.shape
     assert step_bound(one.shape, 1e-9) == step_bound(other.shape, 1e-9)
 
@@ -282,20 +321,26 @@ def test_step_bound_is_known_before_any_label_is_seen() -> None:
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_step_bound_grows_as_more_is_asked(loss: Loss) -> None:
     shape = RiskShape(n_samples=1000, n_features=10, row_terms=10, loss=loss, lambda_=1e-3)
-    bounds = [step_bound(shape, factor * tightest_tolerance(shape)) for factor in (1.0, 10.0, 1000.0)]
+    bounds = [
+        step_bound(shape, factor * tightest_tolerance(shape)) for factor in (1.0, 10.0, 1000.0)
+    ]
     assert bounds == sorted(bounds, reverse=True)
     assert min(bounds) >= accelerated_steps(shape) + 1
 
 
 def test_step_bound_of_an_unpromised_tolerance_is_refused() -> None:
     shape = RiskShape(n_samples=1000, n_features=10, row_terms=10, loss=Logistic(), lambda_=1e-3)
-    with pytest.raises(ParameterError, match=r"tolerance = .* is not allowed.*or more for this risk"):
+    with pytest.raises(
+        ParameterError, match=r"tolerance = .* is not allowed.*or more for this risk"
+    ):
         step_bound(shape, 0.99 * tightest_tolerance(shape))
 
 
 def test_lambda_too_small_for_doubles_is_refused() -> None:
     shape = RiskShape(n_samples=1000, n_features=10, row_terms=10, loss=Logistic(), lambda_=1e-14)
-    with pytest.raises(ParameterError, match=r"lambda = 1e-14 is not allowed.*too flat for doubles"):
+    with pytest.raises(
+        ParameterError, match=r"lambda = 1e-14 is not allowed.*too flat for doubles"
+    ):
         tightest_tolerance(shape)
 
 
@@ -303,7 +348,9 @@ def test_lambda_too_small_for_doubles_is_refused() -> None:
 def test_whatever_is_not_refused_is_above_its_rounding_floor(loss: Loss) -> None:
     """The induction of the proof: twice the floor stays below a fiftieth of ℓ(0), so no point leaves the ball."""
     for lambda_ in 10.0 ** np.arange(-14.0, 6.0):
-        shape = RiskShape(n_samples=10**6, n_features=100, row_terms=100, loss=loss, lambda_=float(lambda_))
+        shape = RiskShape(
+            n_samples=10**6, n_features=100, row_terms=100, loss=loss, lambda_=float(lambda_)
+        )
         try:
             tightest = tightest_tolerance(shape)
         except ParameterError:

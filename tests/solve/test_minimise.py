@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 
 import ostraka.solve as solve
 from ostraka.errors import ParameterError
-from ostraka.losses import Array, HuberHinge, Logistic, Loss, Softmax
 from ostraka.solve import Risk, RiskShape, Solution, default_tolerance, minimise, tightest_tolerance
+from ostraka.solve.losses import Array, HuberHinge, Logistic, Loss, Softmax
 
 LOSSES: list[Loss] = [Logistic(), HuberHinge(), HuberHinge(0.05), Softmax(2), Softmax(3)]
 LAMBDAS = [1e-8, 1e-6, 1e-4, 1e-2, 1.0, 10.0]
@@ -34,7 +34,9 @@ def shares(rng: np.random.Generator, n: int, loss: Loss, n_votes: int = 7) -> Ar
 
 def hard(rng: np.random.Generator, x: Array, loss: Loss, *, separable: bool) -> Array:
     answer = (x @ rng.standard_normal((x.shape[1], loss.n_classes))).argmax(axis=1)
-    rows = np.eye(loss.n_classes)[answer if separable else rng.integers(loss.n_classes, size=len(x))]
+    rows = np.eye(loss.n_classes)[
+        answer if separable else rng.integers(loss.n_classes, size=len(x))
+    ]
     return rows if loss.n_outputs > 1 else rows[:, 0]
 
 
@@ -49,7 +51,11 @@ def problem(kind: str, loss: Loss, lambda_: float, seed: int = 0) -> Risk:
         x[:] = 0.0
     if kind == "short":
         x *= 1e-6
-    labels = shares(rng, len(x), loss) if kind == "soft" else hard(rng, x, loss, separable=kind != "random")
+    labels = (
+        shares(rng, len(x), loss)
+        if kind == "soft"
+        else hard(rng, x, loss, separable=kind != "random")
+    )
     return Risk(x, labels, loss, lambda_)
 
 
@@ -81,7 +87,12 @@ def exact_minimiser(risk: Risk, start: Array) -> tuple[mpmath.matrix, mpmath.mpf
 
 
 def _exact_derivatives(
-    loss: Loss, x: list[list[mpmath.mpf]], label: list[list[mpmath.mpf]], w: mpmath.matrix, k: int, lam: mpmath.mpf
+    loss: Loss,
+    x: list[list[mpmath.mpf]],
+    label: list[list[mpmath.mpf]],
+    w: mpmath.matrix,
+    k: int,
+    lam: mpmath.mpf,
 ) -> tuple[mpmath.matrix, mpmath.matrix]:
     d, n = len(x[0]), len(x)
     gradient, hessian = lam * w, lam * mpmath.eye(d * k)
@@ -97,11 +108,15 @@ def _exact_derivatives(
     return gradient, hessian
 
 
-def _exact_slope(loss: Loss, z: list[mpmath.mpf], share: list[mpmath.mpf]) -> tuple[list[mpmath.mpf], list[list[mpmath.mpf]]]:
+def _exact_slope(
+    loss: Loss, z: list[mpmath.mpf], share: list[mpmath.mpf]
+) -> tuple[list[mpmath.mpf], list[list[mpmath.mpf]]]:
     if isinstance(loss, Softmax):
         powers = [mpmath.exp(t - max(z)) for t in z]
         p = [power / mpmath.fsum(powers) for power in powers]
-        curvature = [[(p[c] if c == b else 0) - p[c] * p[b] for b in range(len(p))] for c in range(len(p))]
+        curvature = [
+            [(p[c] if c == b else 0) - p[c] * p[b] for b in range(len(p))] for c in range(len(p))
+        ]
         return [pc - a for pc, a in zip(p, share)], curvature
     t, a = z[0], share[0]
     if isinstance(loss, HuberHinge):
@@ -126,7 +141,10 @@ def test_minimiser_is_where_the_certificate_says(kind: str, loss: Loss, lambda_:
         apart = mpmath.norm(mpmath.matrix([float(t) for t in solution.point.ravel()]) - exact)
         assert apart <= mpmath.mpf(solution.distance_bound) + norm / mpmath.mpf(lambda_)
         # and every minimiser lies in the ball of the loss
-        assert mpmath.norm(exact) ** 2 * mpmath.mpf(lambda_) <= mpmath.mpf(loss.ball) + mpmath.mpf(10) ** -25
+        assert (
+            mpmath.norm(exact) ** 2 * mpmath.mpf(lambda_)
+            <= mpmath.mpf(loss.ball) + mpmath.mpf(10) ** -25
+        )
 
 
 def test_a_certificate_a_million_times_too_small_would_be_caught() -> None:
@@ -150,7 +168,9 @@ def test_a_certificate_a_million_times_too_small_would_be_caught() -> None:
     seed=st.integers(0, 2**32 - 1),
     scale=st.sampled_from([1.0, 1e-3, 1e-12]),
 )
-def test_any_small_problem_is_certified(n: int, d: int, loss: Loss, power: float, seed: int, scale: float) -> None:
+def test_any_small_problem_is_certified(
+    n: int, d: int, loss: Loss, power: float, seed: int, scale: float
+) -> None:
     rng = np.random.default_rng(seed)
     x = sphere(rng, n, d) * scale ** rng.random((1, d))
     risk = Risk(x, shares(rng, n, loss), loss, 10.0**power)
@@ -200,7 +220,14 @@ def test_soft_labels_are_repeated_rows(loss: Loss, lambda_: float) -> None:
     soft = counts / n_votes if loss.n_outputs > 1 else counts[:, 0] / n_votes
     answers = np.concatenate([np.repeat(np.arange(loss.n_classes), row) for row in counts])
     corners = np.eye(loss.n_classes)[answers]
-    many = minimise(Risk(np.repeat(x, n_votes, axis=0), corners if loss.n_outputs > 1 else corners[:, 0], loss, lambda_))
+    many = minimise(
+        Risk(
+            np.repeat(x, n_votes, axis=0),
+            corners if loss.n_outputs > 1 else corners[:, 0],
+            loss,
+            lambda_,
+        )
+    )
     assert close(minimise(Risk(x, soft, loss, lambda_)), many)
 
 
@@ -208,7 +235,9 @@ def test_soft_labels_are_repeated_rows(loss: Loss, lambda_: float) -> None:
 def test_order_of_rows_does_not_matter(loss: Loss) -> None:
     rng = np.random.default_rng(7)
     x, labels, order = sphere(rng, 200, 4), shares(rng, 200, loss), rng.permutation(200)
-    assert close(minimise(Risk(x, labels, loss, 1e-4)), minimise(Risk(x[order], labels[order], loss, 1e-4)))
+    assert close(
+        minimise(Risk(x, labels, loss, 1e-4)), minimise(Risk(x[order], labels[order], loss, 1e-4))
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -217,13 +246,19 @@ def test_no_worse_than_scikit_learn(n_classes: int, lambda_: float) -> None:
     rng = np.random.default_rng(8)
     n, loss = 300, Logistic() if n_classes == 2 else Softmax(n_classes)
     x = sphere(rng, n, 6)
-    answer = (x @ rng.standard_normal((6, n_classes)) + 0.5 * rng.standard_normal((n, n_classes))).argmax(axis=1)
-    peer = LogisticRegression(C=1.0 / (lambda_ * n), fit_intercept=False, tol=1e-10, max_iter=10_000)
+    answer = (
+        x @ rng.standard_normal((6, n_classes)) + 0.5 * rng.standard_normal((n, n_classes))
+    ).argmax(axis=1)
+    peer = LogisticRegression(
+        C=1.0 / (lambda_ * n), fit_intercept=False, tol=1e-10, max_iter=10_000
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what it says of its own convergence is no matter here
         peer.fit(x, answer)
     theirs = peer.coef_[0] if n_classes == 2 else peer.coef_.T
-    risk = Risk(x, answer.astype(np.float64) if n_classes == 2 else np.eye(n_classes)[answer], loss, lambda_)
+    risk = Risk(
+        x, answer.astype(np.float64) if n_classes == 2 else np.eye(n_classes)[answer], loss, lambda_
+    )
     ours = minimise(risk).point
     lowest, found = (risk.value(w, risk.scores(w)) for w in (ours, theirs))
     assert lowest <= found + 1e-14
@@ -279,7 +314,9 @@ def test_many_weights_go_without_the_matrix(loss: Loss, lambda_: float) -> None:
 
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge(0.05), Softmax(3)], ids=str)
-def test_both_newton_routes_find_the_same_point(loss: Loss, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_newton_routes_find_the_same_point(
+    loss: Loss, monkeypatch: pytest.MonkeyPatch
+) -> None:
     risk = problem("soft", loss, 1e-4)
     with_matrix = minimise(risk)
     monkeypatch.setattr(solve, "MAX_DENSE_WEIGHTS", 0)
@@ -303,14 +340,18 @@ def test_tightest_tolerance_is_kept(loss: Loss) -> None:
 def test_tighter_than_tightest_is_refused(factor: float) -> None:
     risk = problem("random", Logistic(), 1e-3)
     tightest = tightest_tolerance(risk.shape)
-    with pytest.raises(ParameterError, match=r"tolerance = .* is not allowed.*or more for this risk") as caught:
+    with pytest.raises(
+        ParameterError, match=r"tolerance = .* is not allowed.*or more for this risk"
+    ) as caught:
         minimise(risk, factor * tightest)
     assert str(tightest) in caught.value.allowed  # what is said to be allowed is allowed
 
 
 def test_default_tolerance_is_1e_10_or_what_doubles_allow() -> None:
     def shape(lambda_: float) -> RiskShape:
-        return RiskShape(n_samples=100, n_features=10, row_terms=10, loss=Logistic(), lambda_=lambda_)
+        return RiskShape(
+            n_samples=100, n_features=10, row_terms=10, loss=Logistic(), lambda_=lambda_
+        )
 
     assert default_tolerance(shape(1e-2)) == 1e-10
     assert default_tolerance(shape(1e-8)) == tightest_tolerance(shape(1e-8)) > 1e-10

@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import ostraka.solve as solve
-from ostraka.losses import Array, HuberHinge, Logistic, Loss, Softmax
 from ostraka.solve import Risk, default_tolerance, minimise
+from ostraka.solve.losses import Array, HuberHinge, Logistic, Loss, Softmax
 from ostraka.solve.newton import (
     MAX_STEPS,
     Iterate,
@@ -69,7 +69,9 @@ def without_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("answers", ANSWERS)
-def test_well_posed_problems_need_no_fall_back(kind: str, answers: str, loss: Loss, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_well_posed_problems_need_no_fall_back(
+    kind: str, answers: str, loss: Loss, monkeypatch: pytest.MonkeyPatch
+) -> None:
     without_fall_back(monkeypatch)
     for n, d in ((1, 1), (40, 5), (1000, 20)):
         for lambda_ in (1e-6, 1e-4, 1e-2, 1.0, 10.0):
@@ -80,14 +82,18 @@ def test_well_posed_problems_need_no_fall_back(kind: str, answers: str, loss: Lo
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("kind", ["sphere", "one-hot", "duplicated"])
-def test_ten_thousand_rows_need_no_fall_back(kind: str, loss: Loss, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ten_thousand_rows_need_no_fall_back(
+    kind: str, loss: Loss, monkeypatch: pytest.MonkeyPatch
+) -> None:
     without_fall_back(monkeypatch)
     risk = problem(kind, "separable", loss, 1e-6, 10_000, 100 if loss.n_outputs == 1 else 30)
     assert minimise(risk).gradient_bound <= default_tolerance(risk.shape)
 
 
 @pytest.mark.parametrize("share", range(0, 101))
-def test_step_across_the_flat_part_of_the_hinge_is_halved_often_enough(share: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_across_the_flat_part_of_the_hinge_is_halved_often_enough(
+    share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All curvature but λ vanishes there: the full step is ten million times too long."""
     without_fall_back(monkeypatch)
     for lambda_ in (1e-8, 1e-6):

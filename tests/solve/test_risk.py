@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 
 from ostraka.errors import ParameterError, ShapeError
-from ostraka.losses import UNIT_ROUNDOFF, Array, HuberHinge, Logistic, Loss, Softmax
 from ostraka.solve import Risk, RiskShape
+from ostraka.solve.losses import UNIT_ROUNDOFF, Array, HuberHinge, Logistic, Loss, Softmax
 from ostraka.solve.newton import evaluate
 from ostraka.solve.risk import BLOCK_ROWS, gamma
 
@@ -71,7 +71,9 @@ def exact_gradient(x: Array, counts: Any, loss: Loss, lambda_: float, w: Array) 
         for j in range(d):
             for c in range(k):
                 total[j][c] += features[j] * slope[c]
-    return [total[j][c] / n + mpmath.mpf(lambda_) * columns[c][j] for j in range(d) for c in range(k)]
+    return [
+        total[j][c] / n + mpmath.mpf(lambda_) * columns[c][j] for j in range(d) for c in range(k)
+    ]
 
 
 def cancelling(rng: np.random.Generator, loss: Loss) -> tuple[Array, Any, float, Array]:
@@ -92,7 +94,9 @@ def long_weights(rng: np.random.Generator, loss: Loss) -> tuple[Array, Any, floa
 def on_the_corner(rng: np.random.Generator, loss: Loss) -> tuple[Array, Any, float, Array]:
     """Scores near ±1, where the slope of a narrow Huber hinge is steepest."""
     x = np.full((40, 4), 0.5) * rng.choice([-1.0, 1.0], size=(40, 1))
-    w = np.full(4 if loss.n_outputs == 1 else (4, loss.n_outputs), 0.5) + 1e-3 * weights(rng, 4, loss, 1.0)
+    w = np.full(4 if loss.n_outputs == 1 else (4, loss.n_outputs), 0.5) + 1e-3 * weights(
+        rng, 4, loss, 1.0
+    )
     return x, votes(rng, 40, loss), 1e-2, w
 
 
@@ -114,7 +118,12 @@ def zero_rows(rng: np.random.Generator, loss: Loss) -> tuple[Array, Any, float, 
 
 
 def duplicated_rows(rng: np.random.Generator, loss: Loss) -> tuple[Array, Any, float, Array]:
-    return np.repeat(unit_rows(rng, 3, 3), 100, axis=0), votes(rng, 300, loss), 1e-3, weights(rng, 3, loss, 30.0)
+    return (
+        np.repeat(unit_rows(rng, 3, 3), 100, axis=0),
+        votes(rng, 300, loss),
+        1e-3,
+        weights(rng, 3, loss, 30.0),
+    )
 
 
 def large_lambda(rng: np.random.Generator, loss: Loss) -> tuple[Array, Any, float, Array]:
@@ -162,14 +171,19 @@ def test_certified_gradient_bound_covers_the_exact_gradient(case: Any, loss: Los
     x, counts, lambda_, w = case(np.random.default_rng(1), loss)
     risk = Risk(x, as_labels(counts, loss), loss, lambda_)
     with mpmath.workdps(60):
-        assert mpmath.norm(exact_gradient(x, counts, loss, lambda_, w)) <= evaluate(risk, w).gradient_bound
+        assert (
+            mpmath.norm(exact_gradient(x, counts, loss, lambda_, w))
+            <= evaluate(risk, w).gradient_bound
+        )
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_sums_in_blocks_are_counted(loss: Loss) -> None:
     """A million rows cost twice the error of a thousand, not a thousand times it."""
     small, large = (
-        RiskShape(n_samples=n, n_features=3, row_terms=3, loss=loss, lambda_=1e-3).gradient_rounding(1.0)
+        RiskShape(
+            n_samples=n, n_features=3, row_terms=3, loss=loss, lambda_=1e-3
+        ).gradient_rounding(1.0)
         for n in (BLOCK_ROWS, BLOCK_ROWS**2)
     )
     assert small < large <= 2.0 * small
@@ -201,33 +215,47 @@ class TestDerivatives:
         risk = Risk(sparse.csr_matrix(x) if as_sparse else x, labels, loss, 0.01)
         return risk, weights(rng, size[1], loss, 1.5), weights(rng, size[1], loss, 1.0)
 
-    def test_gradient_is_the_derivative_of_the_value(self, loss: Loss, size: tuple[int, int], as_sparse: bool) -> None:
+    def test_gradient_is_the_derivative_of_the_value(
+        self, loss: Loss, size: tuple[int, int], as_sparse: bool
+    ) -> None:
         risk, w, v = self.problem(loss, size, as_sparse)
         step = 1e-5
-        up, down = (risk.value(w + s * step * v, risk.scores(w + s * step * v)) for s in (1.0, -1.0))
+        up, down = (
+            risk.value(w + s * step * v, risk.scores(w + s * step * v)) for s in (1.0, -1.0)
+        )
         along = float(np.vdot(risk.gradient(w, risk.scores(w)), v))
-        assert abs((up - down) / (2 * step) - along) <= 1e-9 + 2 * step * risk.shape.smoothness * (loss.name == "huber")
+        assert abs((up - down) / (2 * step) - along) <= 1e-9 + 2 * step * risk.shape.smoothness * (
+            loss.name == "huber"
+        )
 
-    def test_hessian_and_its_product_are_the_same(self, loss: Loss, size: tuple[int, int], as_sparse: bool) -> None:
+    def test_hessian_and_its_product_are_the_same(
+        self, loss: Loss, size: tuple[int, int], as_sparse: bool
+    ) -> None:
         risk, w, v = self.problem(loss, size, as_sparse)
         curvature = risk.curvature(risk.scores(w))
         hessian = risk.hessian(curvature)
         product = risk.hessian_product(curvature)(v)
-        assert np.all(np.abs(hessian @ v.ravel() - product.ravel()) <= 1e-13 * risk.shape.smoothness)
+        assert np.all(
+            np.abs(hessian @ v.ravel() - product.ravel()) <= 1e-13 * risk.shape.smoothness
+        )
         assert np.array_equal(hessian, hessian.T)
         eigenvalues = np.linalg.eigvalsh(hessian)
         blur = 1e-12 * risk.shape.smoothness
         assert eigenvalues[0] >= risk.lambda_ - blur
         assert eigenvalues[-1] <= risk.shape.smoothness + blur
 
-    def test_hessian_product_is_the_derivative_of_the_gradient(self, loss: Loss, size: tuple[int, int], as_sparse: bool) -> None:
+    def test_hessian_product_is_the_derivative_of_the_gradient(
+        self, loss: Loss, size: tuple[int, int], as_sparse: bool
+    ) -> None:
         risk, w, v = self.problem(loss, size, as_sparse)
         z, along = risk.scores(w), risk.scores(v)
         step = 1e-6
         if isinstance(loss, HuberHinge):  # no row may cross a kink on the way
             kinks = np.abs(np.abs(np.abs(z) - 1.0) - loss.h)
             step = min(step, 0.5 * float(kinks.min()) / max(float(np.abs(along).max()), 1e-9))
-        up, down = (risk.gradient(w + s * step * v, risk.scores(w + s * step * v)) for s in (1.0, -1.0))
+        up, down = (
+            risk.gradient(w + s * step * v, risk.scores(w + s * step * v)) for s in (1.0, -1.0)
+        )
         product = risk.hessian_product(risk.curvature(z))(v)
         rounding = 2.0 * risk.shape.gradient_rounding(2.0) / step
         assert np.linalg.norm((up - down) / (2 * step) - product) <= rounding + 1e-9
@@ -240,14 +268,24 @@ def test_dense_and_sparse_agree() -> None:
     w = weights(rng, 6, Logistic(), 5.0)
     dense = Risk(x, labels, Logistic(), 1e-3)
     bound = 2.0 * dense.shape.gradient_rounding(5.1)
-    for features in (sparse.csr_matrix(x), sparse.csr_array(x), sparse.coo_matrix(x), sparse.csc_matrix(x)):
+    for features in (
+        sparse.csr_matrix(x),
+        sparse.csr_array(x),
+        sparse.coo_matrix(x),
+        sparse.csc_matrix(x),
+    ):
         other = Risk(features, labels, Logistic(), 1e-3)
-        assert np.linalg.norm(other.gradient(w, other.scores(w)) - dense.gradient(w, dense.scores(w))) <= bound
+        assert (
+            np.linalg.norm(other.gradient(w, other.scores(w)) - dense.gradient(w, dense.scores(w)))
+            <= bound
+        )
         assert other.shape == dense.shape
 
 
 def test_entries_stored_twice_are_added_and_the_callers_matrix_stays() -> None:
-    twice = sparse.csr_matrix((np.array([1e8, -1e8, 0.5]), np.array([0, 0, 1]), np.array([0, 3])), shape=(1, 2))
+    twice = sparse.csr_matrix(
+        (np.array([1e8, -1e8, 0.5]), np.array([0, 0, 1]), np.array([0, 3])), shape=(1, 2)
+    )
     risk = Risk(twice, np.array([1.0]), Logistic(), 0.1)
     assert risk.shape.row_terms == 2
     assert risk.features.toarray().tolist() == [[0.0, 0.5]]
@@ -270,7 +308,9 @@ def test_lambda_out_of_range_is_refused(lambda_: float) -> None:
 
 
 def test_labels_of_another_length_are_refused() -> None:
-    with pytest.raises(ShapeError, match=r"labels: the shape is \(3,\).*2 rows, as the features have"):
+    with pytest.raises(
+        ShapeError, match=r"labels: the shape is \(3,\).*2 rows, as the features have"
+    ):
         Risk(np.ones((2, 1)), np.ones(3), Logistic(), 1.0)
 
 

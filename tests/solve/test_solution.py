@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from ostraka.errors import OstrakaError, PrecisionError
-from ostraka.losses import Logistic
 from ostraka.solve import Risk, Solution, default_tolerance, minimise
+from ostraka.solve.losses import Logistic
 
 
 def solution(gradient_bound: float = 1e-8, lambda_: float = 1e-4) -> Solution:
-    return Solution(point=np.array([1.0, 2.0]), gradient_bound=gradient_bound, lambda_=lambda_, route="newton")
+    return Solution(
+        point=np.array([1.0, 2.0]), gradient_bound=gradient_bound, lambda_=lambda_, route="newton"
+    )
 
 
 def test_distance_is_the_gradient_bound_over_lambda() -> None:
@@ -28,7 +30,9 @@ def test_within_gives_the_point() -> None:
 
 @pytest.mark.parametrize("radius", [0.0, 0.99e-4, math.nan, -1.0])
 def test_within_refuses_what_is_not_proved(radius: float) -> None:
-    with pytest.raises(PrecisionError, match=r"known to within 0.0001, but .* Solve with a smaller tolerance") as caught:
+    with pytest.raises(
+        PrecisionError, match=r"known to within 0.0001, but .* Solve with a smaller tolerance"
+    ) as caught:
         solution().within(radius)
     assert caught.value.known == solution().distance_bound
     assert caught.value.asked is radius

@@ -7,7 +7,9 @@ from typing import Any, NoReturn
 
 __all__ = ["main"]
 
-MISSING = "The command line needs a few more packages. Install them with: pip install 'ostraka[cli]'"
+MISSING = (
+    "The command line needs a few more packages. Install them with: pip install 'ostraka[cli]'"
+)
 
 
 def main() -> NoReturn:
@@ -25,7 +27,9 @@ def main() -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without ε still gets the rest
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        left = build()(standalone_mode=False)  # typer turns Ctrl-C into an exit code, in some versions
+        left = build()(
+            standalone_mode=False
+        )  # typer turns Ctrl-C into an exit code, in some versions
     except (typer.Abort, KeyboardInterrupt):
         left = INTERRUPTED
     except Exception as error:
@@ -40,7 +44,9 @@ def main() -> NoReturn:
         console.print(explained(error), markup=False)
         sys.exit(code)
     if left == INTERRUPTED:
-        console.print("Interrupted. No file was left half-written; finished parts are kept, and the same command goes on from there.")
+        console.print(
+            "Interrupted. No file was left half-written; finished parts are kept, and the same command goes on from there."
+        )
     sys.exit(left if isinstance(left, int) else 0)
 
 
@@ -51,7 +57,7 @@ def explained(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename:
         return f"{str(error.filename)!r} cannot be used: {error.strerror}. Nothing was written."
     if isinstance(error, ImportError):
-        return f"{error}. {MISSING}"
+        return str(error) if "pip install" in str(error) else f"{error}. {MISSING}"
     return str(error)
 
 
@@ -59,7 +65,20 @@ def build() -> Any:
     """The application, with its commands in the order in which people need them."""
     import typer
 
-    from ostraka.cli import compare, demo, export, inspect, learn, ledger, plan, predict, reproduce
+    from ostraka.cli import (
+        compare,
+        contribute,
+        demo,
+        export,
+        inspect,
+        learn,
+        ledger,
+        plan,
+        poll,
+        predict,
+        release,
+        reproduce,
+    )
 
     app = typer.Typer(
         name="ostraka",
@@ -68,17 +87,33 @@ def build() -> Any:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         help="One differentially private classifier from the data of many parties, without anyone showing their data.\n\n"
-        "Try [bold]ostraka demo[/] first; then [bold]ostraka plan[/] tells what to expect, and [bold]ostraka learn[/] makes a model.",
+        "Try [bold]ostraka demo[/] first. Where parties may not pool their rows: [bold]ostraka poll create[/], then every party "
+        "[bold]ostraka contribute[/] on its own machine, then [bold]ostraka release[/]. Where one process may see all rows, "
+        "[bold]ostraka learn[/] does it in one step. [bold]ostraka plan[/] tells what to expect.",
         epilog="Exit codes, formats and examples: the how-to pages of the documentation.",
     )
 
     @app.callback()
     def options(
-        version: bool = typer.Option(False, "--version", help="Show the version and leave.", is_eager=True, callback=_version),
+        version: bool = typer.Option(
+            False, "--version", help="Show the version and leave.", is_eager=True, callback=_version
+        ),
     ) -> None:
         pass
 
-    commands = (demo.demo, plan.plan, learn.learn, predict.predict, inspect.inspect, export.export, reproduce.reproduce, compare.compare)
+    app.add_typer(poll.app, name="poll")
+    commands = (
+        demo.demo,
+        plan.plan,
+        contribute.contribute,
+        release.release,
+        learn.learn,
+        predict.predict,
+        inspect.inspect,
+        export.export,
+        reproduce.reproduce,
+        compare.compare,
+    )
     for command in commands:
         app.command(epilog=getattr(sys.modules[command.__module__], "EXAMPLES", None))(command)
     app.add_typer(ledger.app, name="ledger")

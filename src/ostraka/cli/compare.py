@@ -21,19 +21,41 @@ EXAMPLES = "Examples: [bold]ostraka compare digits[/], [bold]ostraka compare har
 
 def compare(
     task: Annotated[TaskName, typer.Argument(help="The data set.")],
-    parties: Annotated[int | None, typer.Option(help="How many parties; by default the smallest number of the paper.")] = None,
-    methods: Annotated[str, typer.Option(help="Which methods, with commas between; all by default.")] = "",
-    inv_epsilon: Annotated[str | None, typer.Option(help="Values of 1/ε, with commas between.")] = None,
-    delta: Annotated[float, typer.Option(help="δ for those who need one; ours are also run without.")] = 1e-6,
+    parties: Annotated[
+        int | None,
+        typer.Option(help="How many parties; by default the smallest number of the paper."),
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Which methods, with commas between; all by default.")
+    ] = "",
+    inv_epsilon: Annotated[
+        str | None, typer.Option(help="Values of 1/ε, with commas between.")
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="δ for those who need one; ours are also run without.")
+    ] = 1e-6,
     trials: Annotated[int, typer.Option(help="Random splits of the data.")] = 3,
     draws: Annotated[int, typer.Option(help="Draws of noise per split.")] = 10,
     rare: Annotated[
-        float, typer.Option(help="Below 1, public samples are unlike private ones: so much is left of every second class.")
+        float,
+        typer.Option(
+            help="Below 1, public samples are unlike private ones: so much is left of every second class."
+        ),
     ] = 1.0,
-    shift: Annotated[bool, typer.Option("--shift", help="Tell our methods that they may be unlike.")] = False,
+    shift: Annotated[
+        bool, typer.Option("--shift", help="Tell our methods that they may be unlike.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
-    data_dir: Annotated[Path | None, typer.Option(help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for results and figure; by default comparison/TASK.")] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A folder for results and figure; by default comparison/TASK."),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Splits at a time; -1 for one per core.")] = -1,
 ) -> None:
     """Compare accuracy against ε: ours, the paper's, PATE, DP-FedAvg, DP-GD, local privacy, and all data in one place.
@@ -52,7 +74,9 @@ def compare(
     settings = CompareSettings(
         task=task.value,
         methods=tuple(words(methods)),
-        inverse_epsilons=INVERSE_EPSILONS if inv_epsilon is None else tuple(numbers("inv-epsilon", inv_epsilon)),
+        inverse_epsilons=INVERSE_EPSILONS
+        if inv_epsilon is None
+        else tuple(numbers("inv-epsilon", inv_epsilon)),
         delta=delta,
         trials=trials,
         draws=draws,
@@ -66,10 +90,21 @@ def compare(
     data = load(task.value, data_dir, progress=console.is_terminal)
     check_fits(data, TASKS[task.value], n_parties)
     folder.mkdir(parents=True, exist_ok=True)
-    rows = run(data, settings, n_parties, folder, n_jobs=jobs, watch=lambda method: watch(f"{task.value}, {method}", console.is_terminal))
-    console.print(f"Test accuracy with {n_parties} parties; ε is for a whole party, δ = {delta:g} where there is one.")
+    rows = run(
+        data,
+        settings,
+        n_parties,
+        folder,
+        n_jobs=jobs,
+        watch=lambda method: watch(f"{task.value}, {method}", console.is_terminal),
+    )
+    console.print(
+        f"Test accuracy with {n_parties} parties; ε is for a whole party, δ = {delta:g} where there is one."
+    )
     console.print(_table(rows, settings))
-    console.print(f"Wrote results.json, results.csv, run.json, table.md, methods.md, figure.png and figure.svg to [bold]{folder}[/].")
+    console.print(
+        f"Wrote results.json, results.csv, run.json, table.md, methods.md, figure.png and figure.svg to [bold]{folder}[/]."
+    )
 
 
 def _table(rows: list[Row], settings: CompareSettings) -> Table:
@@ -82,9 +117,16 @@ def _table(rows: list[Row], settings: CompareSettings) -> Table:
     for inverse in settings.inverse_epsilons:
         table.add_column(f"1/ε={inverse:g}", justify="right")
     for method, calibration in dict.fromkeys((row.method, row.calibration) for row in rows):
-        means = {row.inv_epsilon: row.mean for row in rows if (row.method, row.calibration) == (method, calibration)}
+        means = {
+            row.inv_epsilon: row.mean
+            for row in rows
+            if (row.method, row.calibration) == (method, calibration)
+        }
         promise = {"pure": "ε", "delta": "(ε, δ)", "none": "none"}[calibration]
         constant = means.get(0.0) if calibration == "none" else None
-        cells = (constant if constant is not None else means.get(inverse) for inverse in settings.inverse_epsilons)
+        cells = (
+            constant if constant is not None else means.get(inverse)
+            for inverse in settings.inverse_epsilons
+        )
         table.add_row(method, promise, *("" if mean is None else f"{mean:.3f}" for mean in cells))
     return table

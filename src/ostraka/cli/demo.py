@@ -14,7 +14,9 @@ EXAMPLES = "Example: [bold]ostraka demo --out my-demo[/]"
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="A folder for the figure and the release; made if it is not there.")] = Path("out"),
+    out: Annotated[
+        Path, typer.Option(help="A folder for the figure and the release; made if it is not there.")
+    ] = Path("out"),
 ) -> None:
     """Learn to read handwritten digits from 200 parties with five samples each: a table, a figure, a release and its certificate."""
     from rich.console import Console
@@ -28,9 +30,17 @@ def demo(
     shown = digits(watch("Parties train and vote", console.is_terminal))
     console.print(_table(shown))
     inverse = [1.0 / epsilon for epsilon in EPSILONS]
-    draw_accuracy(shown.curves, shown.references, inverse, out / "demo.png", "Digits: 200 parties of five samples")
+    draw_accuracy(
+        shown.curves,
+        shown.references,
+        inverse,
+        out / "demo.png",
+        "Digits: 200 parties of five samples",
+    )
     shown.release.save(out / "digits.ostraka")
-    console.print(f"\nWrote [bold]{out / 'demo.png'}[/] and [bold]{out / 'digits.ostraka'}[/]. The certificate of the latter:\n")
+    console.print(
+        f"\nWrote [bold]{out / 'demo.png'}[/] and [bold]{out / 'digits.ostraka'}[/]. The certificate of the latter:\n"
+    )
     console.print(str(shown.release.certificate), markup=False, highlight=False, soft_wrap=True)
     console.print(f"\n{_words(shown)}")
 
@@ -40,13 +50,17 @@ def _table(shown: Demonstration) -> object:
 
     from ostraka.experiments.demo import EPSILONS
 
-    table = Table(title="Share of unseen digits that are read right, mean of 20 draws", title_justify="left")
+    table = Table(
+        title="Share of unseen digits that are read right, mean of 20 draws", title_justify="left"
+    )
     table.add_column("method")
     table.add_column("calibration")
     for epsilon in EPSILONS:
         table.add_column(f"ε={epsilon:g}", justify="right")
     for (method, calibration), (means, _) in shown.curves.items():
-        table.add_row(method, "" if method == "auto" else calibration, *(f"{value:.2f}" for value in means))
+        table.add_row(
+            method, "" if method == "auto" else calibration, *(f"{value:.2f}" for value in means)
+        )
     for name, value in shown.references.items():
         table.add_row(name, "not private", f"{value:.2f}")
     return table
@@ -56,7 +70,12 @@ def _words(shown: Demonstration) -> str:
     """A few sentences, with the figures that were just measured."""
     soft, vote, average, paper = (
         shown.mean(method, calibration, 300.0)  # type: ignore[arg-type]
-        for method, calibration in (("soft", "tight"), ("vote", "tight"), ("avg", "tight"), ("avg", "paper"))
+        for method, calibration in (
+            ("soft", "tight"),
+            ("vote", "tight"),
+            ("avg", "tight"),
+            ("avg", "paper"),
+        )
     )
     ours, theirs = shown.mean("auto", "tight", 1.0), shown.mean("avg", "tight", 1.0)
     alone, pooled = shown.references["indiv"], shown.references["batch"]

@@ -16,7 +16,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     errors.UnknownClassError: 14,
     errors.EmptyPartyError: 15,
     errors.TooFewPartiesError: 16,
-    errors.OtherAuxiliarySetError: 17,
+    errors.OtherPollError: 17,
     errors.ParameterError: 18,
     errors.WrongTypeError: 18,
     errors.InputError: 19,

@@ -13,16 +13,21 @@ EXAMPLES = "Example: [bold]ostraka export model.ostraka --onnx model.onnx[/]"
 def export(
     file: Annotated[Path, typer.Argument(help="A release, as `ostraka learn` writes.")],
     onnx: Annotated[Path, typer.Option(help="Where to write the ONNX model.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file that --onnx names, if there is one.")
+    ] = False,
 ) -> None:
     """Write a release as an ONNX model with the same predictions; its metadata carry the certificate."""
     from importlib.util import find_spec
 
-    from ostraka.errors import ParameterError
-    from ostraka.export import to_onnx
-    from ostraka.files import write_atomically
+    from ostraka.files import check_new, write_atomically
     from ostraka.release import Release
+    from ostraka.release.export import to_onnx
 
     if find_spec("onnx") is None:
-        raise ParameterError("--onnx", got=str(onnx), allowed="a file, once the package onnx is there: pip install 'ostraka[models]'")
+        raise ImportError(
+            "Writing ONNX models needs the package onnx: pip install 'ostraka[models]'. Nothing was written"
+        )
+    check_new(onnx, force)
     write_atomically(onnx, to_onnx(Release.load(file)))
     typer.echo(f"Wrote {onnx}.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ostraka.cli.choices import ANY_NOISE, CalibrationName, MethodName, NoiseName
 
 if TYPE_CHECKING:
     from ostraka.estimators import PrivateClassifier
@@ -19,52 +20,44 @@ EXAMPLES = (
 )
 
 
-class Method(StrEnum):
-    """The private methods."""
-
-    soft = "soft"
-    vote = "vote"
-    avg = "avg"
-    consensus = "consensus"
-    moments = "moments"
-    cells = "cells"
-    auto = "auto"
-    refine = "refine"
-
-
-class NoiseName(StrEnum):
-    """The laws of noise of our own methods."""
-
-    auto = "auto"
-    l2 = "l2"
-    gaussian = "gaussian"
-
-
-class CalibrationName(StrEnum):
-    """Whose sensitivities."""
-
-    paper = "paper"
-    tight = "tight"
-
-
 def learn(
-    data: Annotated[Path, typer.Argument(help="Everybody's labelled samples: one table, or a folder with a file per party.")],
-    label_column: Annotated[str, typer.Option(help="The column that holds the class of each sample.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Everybody's labelled samples: one table, or a folder with a file per party."
+        ),
+    ],
+    label_column: Annotated[
+        str, typer.Option(help="The column that holds the class of each sample.")
+    ],
     epsilon: Annotated[
-        float, typer.Option(help="Privacy loss for a whole party. Smaller is more private, and noisier; 1 is a common choice.")
+        float,
+        typer.Option(
+            help="Privacy loss for a whole party. Smaller is more private, and noisier; 1 is a common choice."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Where to write the model with its certificate.")],
     party_column: Annotated[
-        str | None, typer.Option(help="The column that says who holds each sample. In a folder the files are the parties.")
+        str | None,
+        typer.Option(
+            help="The column that says who holds each sample. In a folder the files are the parties."
+        ),
     ] = None,
     rows_are_parties: Annotated[
-        bool, typer.Option("--rows-are-parties", help="Every row is a party of its own: protects single samples, not whole holders.")
+        bool,
+        typer.Option(
+            "--rows-are-parties",
+            help="Every row is a party of its own: protects single samples, not whole holders.",
+        ),
     ] = False,
     auxiliary: Annotated[
-        Path | None, typer.Option(help="Public samples without labels, on which the parties vote; they also set the scale of the features.")
+        Path | None,
+        typer.Option(
+            help="Public samples without labels, on which the parties vote; they also set the scale of the features."
+        ),
     ] = None,
     method: Annotated[
-        Method | None,
+        MethodName | None,
         typer.Option(
             help="auto, the default with --auxiliary, takes moments (of labels) or cells (histograms of them). consensus: votes. "
             "refine: a second round after one of these, with --start. "
@@ -72,32 +65,64 @@ def learn(
             "classifiers), the default without --auxiliary."
         ),
     ] = None,
-    delta: Annotated[float, typer.Option(help="0 for pure ε. moments and consensus need less noise with a small δ, such as 1e-6.")] = 0.0,
-    samples_each: Annotated[
-        int, typer.Option(help="How many samples a party typically has, from public knowledge; for auto, moments and cells.")
-    ] = 10,
-    noise: Annotated[NoiseName, typer.Option(help="The law of the noise, for our own methods.")] = NoiseName.auto,
-    shift: Annotated[
-        bool,
-        typer.Option("--shift", help="Private samples may be distributed otherwise than --auxiliary; for auto, moments, cells, refine."),
-    ] = False,
-    penalty: Annotated[
-        float | None, typer.Option(help="Of the fits after the noise, for our own methods; by default from the noise. Free of budget.")
-    ] = None,
-    start: Annotated[Path | None, typer.Option(help="For refine: the earlier release to start from. It keeps its own price.")] = None,
-    ledger: Annotated[
-        Path | None, typer.Option(help="A ledger (ostraka ledger init): every party is charged before noise is drawn, or nothing happens.")
-    ] = None,
-    calibration: Annotated[
-        CalibrationName, typer.Option(help="tight: the smallest noise we can prove to be enough. paper: the noise of Hamm et al. 2016.")
-    ] = CalibrationName.tight,
-    lambda_: Annotated[
+    delta: Annotated[
         float,
         typer.Option(
-            "--lambda",
-            help="Strength of the regulariser. Larger means less noise and a simpler model. Choose it before looking at the data.",
+            help="0 for pure ε. moments and consensus need less noise with a small δ, such as 1e-6."
         ),
-    ] = 1e-4,
+    ] = 0.0,
+    samples_each: Annotated[
+        int | None,
+        typer.Option(
+            help="How many samples a party typically has; only accuracy depends on it. Default 10."
+        ),
+    ] = None,
+    noise: Annotated[
+        NoiseName, typer.Option(help="The law of the noise, for our own methods.")
+    ] = ANY_NOISE,
+    shift: Annotated[
+        bool,
+        typer.Option(
+            "--shift",
+            help="Private samples may be distributed otherwise than --auxiliary; for auto, moments, cells, refine.",
+        ),
+    ] = False,
+    penalty: Annotated[
+        float | None,
+        typer.Option(
+            help="Of the fits after the noise, for our own methods; by default from the noise. Free of budget."
+        ),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="For refine: the earlier release to start from. It keeps its own price."),
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="A ledger (ostraka ledger init): every party is charged before noise is drawn, or nothing happens."
+        ),
+    ] = None,
+    calibration: Annotated[
+        CalibrationName | None,
+        typer.Option(
+            help="For soft, vote, avg: tight, the smallest noise we can prove to be enough (default), or that of the paper."
+        ),
+    ] = None,
+    lambda_: Annotated[
+        float | None,
+        typer.Option(
+            "--lambda",
+            help="Strength of the regulariser, where classifiers are trained. Larger means less noise and a simpler model. "
+            "Choose it before looking at the data. Default 1e-4.",
+        ),
+    ] = None,
+    roll: Annotated[
+        Path | None,
+        typer.Option(
+            help="A text file with the name of every party that is asked, one per line: who has no rows counts all the same."
+        ),
+    ] = None,
     local: Annotated[
         str,
         typer.Option(
@@ -105,17 +130,34 @@ def learn(
         ),
     ] = "linear",
     classes: Annotated[
-        str | None, typer.Option(help="The public list of classes, separated by commas. Default: those in the data.")
+        str | None,
+        typer.Option(
+            help="The public list of classes, separated by commas. Default: those in the data."
+        ),
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
+    ] = None,
     radius: Annotated[
-        float | None, typer.Option(help="A public bound for the length of samples, instead of a scale from --auxiliary.")
+        float | None,
+        typer.Option(
+            help="A public bound for the length of samples, instead of a scale from --auxiliary."
+        ),
     ] = None,
-    intercept: Annotated[float, typer.Option(help="Value of a constant feature, from 0 (none) to below 1.")] = 0.5,
+    intercept: Annotated[
+        float, typer.Option(help="Value of a constant feature, from 0 (none) to below 1.")
+    ] = 0.5,
     least_parties: Annotated[int, typer.Option(help="Refuse to release for fewer parties.")] = 2,
     jobs: Annotated[int, typer.Option(help="Workers for local training; -1 means all cores.")] = -1,
-    columns: Annotated[int | None, typer.Option(help="How many columns svmlight files have, counted from 1; needed for those.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")] = False,
+    columns: Annotated[
+        int | None,
+        typer.Option(
+            help="How many columns svmlight files have, counted from 1; needed for those."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
+    ] = False,
 ) -> None:
     """Make one private classifier from the samples of many parties, and write it with its certificate.
 
@@ -123,28 +165,43 @@ def learn(
     """
     from rich.console import Console
 
+    from ostraka.cli.release import save
+    from ostraka.cli.words import names_in, words
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError, ShiftWarning
     from ostraka.estimators import PrivateClassifier
     from ostraka.files import check_new, check_writable
+    from ostraka.party.training.named import named
+    from ostraka.release import Release
 
     check_new(out, force)
     check_writable(out)
     _check_distinct(out, data, auxiliary, ledger, start)
-    method = method or (Method.avg if auxiliary is None else Method.auto)
-    if start is None and method is Method.refine:
+    method = method or (MethodName("avg") if auxiliary is None else MethodName("auto"))
+    if start is None and method is MethodName("refine"):
         raise ParameterError("--start", got=None, allowed="an earlier release, for --method refine")
     _check_parties(data, party_column, rows_are_parties)
     _check_public(data, auxiliary)
     table = tables.read(
-        data, label_column=label_column, party_column=party_column, drop=drop or (), n_columns=columns, text_labels=classes is not None
+        data,
+        label_column=label_column,
+        party_column=party_column,
+        drop=drop or (),
+        n_columns=columns,
+        text_labels=classes is not None,
     )
     if columns is None and hasattr(table.samples, "tocsr"):
-        raise ParameterError("--columns", got=None, allowed="the public number of columns, for svmlight files")
+        raise ParameterError(
+            "--columns", got=None, allowed="the public number of columns, for svmlight files"
+        )
     if start is not None:
         table = replace(table, samples=_in_order_of(start, table.samples))
     names = list(table.samples.columns) if hasattr(table.samples, "columns") else None
-    public = None if auxiliary is None else tables.read(auxiliary, columns=names, n_columns=columns).samples
+    public = (
+        None
+        if auxiliary is None
+        else tables.read(auxiliary, columns=names, n_columns=columns).samples
+    )
     console = Console(stderr=True)
     estimator = PrivateClassifier(
         method.value,
@@ -157,11 +214,13 @@ def learn(
         penalty=penalty,
         start=start,
         ledger=ledger,
-        calibration=calibration.value,
-        local=_local(method, local),
-        classes=None if classes is None else [name.strip() for name in classes.split(",")],
+        calibration=None if calibration is None else calibration.value,
+        local=None if local == "linear" else named(local),
+        classes=None if classes is None else words(classes),
         radius=radius,
         intercept=intercept,
+        roll=table.roll if roll is None else names_in(roll),
+        rows_are_parties=rows_are_parties,
         least_parties=least_parties,
         n_jobs=jobs,
         progress=console.is_terminal,
@@ -169,7 +228,8 @@ def learn(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShiftWarning)  # `_report` says it
         estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
-    estimator.release_.save(out)
+    assert isinstance(estimator.release_, Release)
+    save(estimator.release_, out)
     _report(out, estimator)
 
 
@@ -186,8 +246,15 @@ def _check_distinct(out: Path, *others: Path | None) -> None:
     """The model must not replace what it is made of, nor the account of who has paid."""
     from ostraka.errors import ParameterError
 
-    if any(other is not None and other.exists() and out.exists() and out.samefile(other) for other in others):
-        raise ParameterError("--out", got=str(out), allowed="a file that is not the data, the auxiliary set, the ledger or the start")
+    if any(
+        other is not None and other.exists() and out.exists() and out.samefile(other)
+        for other in others
+    ):
+        raise ParameterError(
+            "--out",
+            got=str(out),
+            allowed="a file that is not the data, the auxiliary set, the ledger or the start",
+        )
 
 
 def _check_public(data: Path, auxiliary: Path | None) -> None:
@@ -195,16 +262,11 @@ def _check_public(data: Path, auxiliary: Path | None) -> None:
     from ostraka.errors import ParameterError
 
     if auxiliary is not None and auxiliary.exists() and data.exists() and auxiliary.samefile(data):
-        raise ParameterError("--auxiliary", got=str(auxiliary), allowed="other, public samples: these are the private ones")
-
-
-def _local(method: Method, name: str) -> object:
-    from ostraka.errors import ParameterError
-    from ostraka.local.named import named
-
-    if method in (Method.avg, Method.moments, Method.cells, Method.auto, Method.refine) and name != "linear":
-        raise ParameterError("--local", got=name, allowed=f'"linear" for the method {method.value}, which lets no classifier vote')
-    return named(name)
+        raise ParameterError(
+            "--auxiliary",
+            got=str(auxiliary),
+            allowed="other, public samples: these are the private ones",
+        )
 
 
 def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool) -> None:
@@ -212,26 +274,31 @@ def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool)
     from ostraka.errors import ParameterError
 
     if party_column is not None and rows_are_parties:
-        raise ParameterError("--rows-are-parties", got="together with --party-column", allowed="one of the two")
+        raise ParameterError(
+            "--rows-are-parties", got="together with --party-column", allowed="one of the two"
+        )
     if data.is_file() and (party_column is None) != rows_are_parties:
-        raise ParameterError("--party-column", got=party_column, allowed="the column that names the parties, or else --rows-are-parties")
+        raise ParameterError(
+            "--party-column",
+            got=party_column,
+            allowed="the column that names the parties, or else --rows-are-parties",
+        )
 
 
 def _report(out: Path, estimator: PrivateClassifier) -> None:
     from rich.console import Console
 
-    from ostraka.methods.shift import remark
-    from ostraka.planner import noise_to_signal
+    from ostraka.expect.describe import noise_ratio
+    from ostraka.methods.after_noise.shift import remark
 
     console = Console(highlight=False, soft_wrap=True)
-    certificate = estimator.certificate_
     console.print(f"Wrote [bold]{out}[/].")
-    console.print(str(certificate), markup=False)
-    ratio = 0.0 if certificate.lambda_ is None else noise_to_signal(certificate, len(estimator.classes_))
+    console.print(str(estimator.certificate_), markup=False)
+    ratio = noise_ratio(estimator.poll_)
     told = remark(estimator.release_.shift, estimator.shift)
     if told is not None:
         console.print(f"[yellow]Mind:[/] {told.replace('shift=True', '--shift')}")
-    if ratio > 0.5:
+    if ratio is not None and ratio > 0.5:
         console.print(
             f"[yellow]Mind:[/] the noise is expected to be {ratio:.2g} times as long as the longest model can be, so predictions will be "
             "poor. --method auto with --auxiliary, more parties, a larger --lambda or --epsilon help; `ostraka plan` says how much."

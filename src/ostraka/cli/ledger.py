@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ostraka.cli.choices import PARTY, UnitName
+
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ostraka.ledger import Account, Amount, Budget, Charge, Ledger
 
 EXAMPLES = (
-    "Examples: [bold]ostraka ledger init parties.ledger --epsilon 5[/]   [bold]ostraka ledger show parties.ledger[/]   "
+    "Examples: [bold]ostraka ledger init parties.ledger --epsilon 5[/]   "
+    "[bold]ostraka ledger show parties.ledger[/]   "
     "[bold]ostraka ledger history parties.ledger --party ward-3[/]"
 )
 FEW = 20
@@ -24,60 +27,98 @@ app = typer.Typer(
     rich_markup_mode="rich",
     epilog=EXAMPLES,
     help="Keep the account of what every party has spent, over all releases.\n\n"
-    "A release is charged to all its parties before anything is drawn, or refused; nothing is ever refunded.",
+    "A release is charged to all its parties before anything is drawn, or refused; nothing is ever "
+    "refunded.",
 )
 
 File = Annotated[Path, typer.Argument(help="The ledger, as `ostraka ledger init` makes.")]
 
 
 @app.command(
-    epilog="Examples: [bold]ostraka ledger init parties.ledger --epsilon 5[/]   [bold]ostraka ledger init parties.ledger --rho 0.5[/]   "
+    epilog="Examples: [bold]ostraka ledger init parties.ledger --epsilon 5[/]   "
+    "[bold]ostraka ledger init parties.ledger --rho 0.5[/]   "
     "[bold]ostraka ledger init parties.ledger --epsilon 5 --delta 1e-6 --concentrated[/]"
 )
 def init(
-    file: Annotated[Path, typer.Argument(help="Where to make the ledger. One that is there is never replaced.")],
-    epsilon: Annotated[float | None, typer.Option(help="The most ε that a party may lose over all releases.")] = None,
-    delta: Annotated[float | None, typer.Option(help="The most δ that may be added to it. Without it, pure ε is counted.")] = None,
-    rho: Annotated[float | None, typer.Option(help="Count ρ of zCDP instead: for many small, or Gaussian, releases.")] = None,
-    concentrated: Annotated[bool, typer.Option(help="Count the largest ρ that implies the given ε and δ.")] = False,
+    file: Annotated[
+        Path,
+        typer.Argument(help="Where to make the ledger. One that is there is never replaced."),
+    ],
+    epsilon: Annotated[
+        float | None, typer.Option(help="The most ε that a party may lose over all releases.")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="The most δ that may be added to it. Without it, pure ε is counted."),
+    ] = None,
+    rho: Annotated[
+        float | None,
+        typer.Option(help="Count ρ of zCDP instead: for many small, or Gaussian, releases."),
+    ] = None,
+    concentrated: Annotated[
+        bool, typer.Option(help="Count the largest ρ that implies the given ε and δ.")
+    ] = False,
+    protects: Annotated[
+        UnitName,
+        typer.Option(
+            help="Whose loss an account bounds: a whole party's, or each of its persons'."
+        ),
+    ] = PARTY,
 ) -> None:
     """Make a ledger with one budget for every party."""
     from ostraka.ledger import Ledger
 
     budget = _budget(epsilon, delta, rho, concentrated)
-    Ledger.create(file, budget)
+    Ledger.create(file, budget, protects.value)
     implied = f", which implies ε={epsilon:g}, δ={delta:g}" if concentrated else ""
-    typer.echo(f"Made {file}: every party may spend {budget}{implied}.")
+    whose = "party" if protects is PARTY else "person of every party"
+    typer.echo(f"Made {file}: every {whose} may spend {budget}{implied}.")
 
 
 @app.command(
-    epilog="Examples: [bold]ostraka ledger show parties.ledger[/]   [bold]ostraka ledger show parties.ledger --party ward-3[/]   "
+    epilog="Examples: [bold]ostraka ledger show parties.ledger[/]   "
+    "[bold]ostraka ledger show parties.ledger --party ward-3[/]   "
     "[bold]ostraka ledger show parties.ledger --json | jq .parties[/]"
 )
 def show(
     file: File,
-    party: Annotated[str | None, typer.Option(help="Only this party.")] = None,
-    everyone: Annotated[bool, typer.Option("--all", help=f"Every party, not only the {FEW} with the least left.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON instead, amounts exact as p/q too.")] = False,
+    party: Annotated[
+        str | None,
+        typer.Option(help="Only this party; case, spaces, and 3 or 3.0 make no difference."),
+    ] = None,
+    everyone: Annotated[
+        bool, typer.Option("--all", help=f"Every party, not only the {FEW} with the least left.")
+    ] = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print all of it as JSON instead, amounts exact as p/q too."),
+    ] = False,
 ) -> None:
     """Show what parties have spent and have left, least left first."""
     from ostraka.ledger import Ledger
 
     ledger = Ledger(file)
     accounts = ledger.accounts() if party is None else [ledger.account(party)]
+    if party is not None and not accounts[0].n_releases and not json:
+        typer.echo(_never_charged(ledger, accounts[0]))
+        return
     if json:
-        _echo_json({"budget": _numbers(ledger.budget), "parties": [_account(one) for one in accounts], **_open_json(ledger)})
+        shown = [_account(one) for one in accounts if party is None or _is_known(ledger, one)]
+        _echo_json({"budget": _numbers(ledger.budget), "parties": shown, **_open_json(ledger)})
         return
     _print_accounts(ledger, accounts, accounts if everyone else accounts[:FEW])
     _print_open(ledger)
 
 
 @app.command(
-    epilog="Examples: [bold]ostraka ledger history parties.ledger[/]   [bold]ostraka ledger history parties.ledger --party ward-3 --json[/]"
+    epilog="Examples: [bold]ostraka ledger history parties.ledger[/]   "
+    "[bold]ostraka ledger history parties.ledger --party ward-3 --json[/]"
 )
 def history(
     file: File,
-    party: Annotated[str | None, typer.Option(help="Only the releases that this party took part in.")] = None,
+    party: Annotated[
+        str | None, typer.Option(help="Only the releases that this party took part in.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON instead.")] = False,
 ) -> None:
     """List the charges, oldest first."""
@@ -88,13 +129,19 @@ def history(
     if json:
         _echo_json({"charges": [_charge(one) for one in charges]})
         return
+    if not charges:
+        account = None if party is None else ledger.account(party)
+        nothing = "Nothing has been charged."
+        typer.echo(nothing if account is None else _never_charged(ledger, account))
+        return
     from rich.text import Text
 
     table = _table("charge", "day", "costs each", "parties", "release", "note")
     for one in charges:
-        cells = (str(one.id), one.day, str(one.cost), f"{one.n_parties:,}", (one.digest or "open")[:12], one.note)
+        release = (one.digest or "open")[:12]
+        cells = (str(one.id), one.day, str(one.cost), f"{one.n_parties:,}", release, one.note)
         table.add_row(*map(Text, cells))
-    _console().print(table if charges else "Nothing has been charged.")
+    _console().print(table)
     _print_open(ledger)
 
 
@@ -108,15 +155,31 @@ def audit(file: File) -> None:
     _print_open(ledger)
 
 
-def _budget(epsilon: float | None, delta: float | None, rho: float | None, concentrated: bool) -> Budget:
+def _budget(
+    epsilon: float | None, delta: float | None, rho: float | None, concentrated: bool
+) -> Budget:
     from ostraka.errors import ParameterError
     from ostraka.ledger import Budget
 
     if not concentrated:
         return Budget(epsilon=epsilon, delta=delta, rho=rho)
     if epsilon is None or delta is None or rho is not None:
-        raise ParameterError("--concentrated", got=True, allowed="with --epsilon and --delta, without --rho")
+        allowed = "with --epsilon and --delta, without --rho"
+        raise ParameterError("--concentrated", got=True, allowed=allowed)
     return Budget.concentrated(epsilon, delta)
+
+
+def _is_known(ledger: Ledger, account: Account) -> bool:
+    return account.n_releases > 0 or account.budget != ledger.budget
+
+
+def _never_charged(ledger: Ledger, account: Account) -> str:
+    if _is_known(ledger, account):
+        return f"Party {account.party} was never charged. It may spend {account.budget}."
+    return (
+        f"This ledger does not know party {account.party}: it was never charged. "
+        f"A new party may spend {ledger.budget}; check the name."
+    )
 
 
 def _print_accounts(ledger: Ledger, accounts: list[Account], shown: list[Account]) -> None:
@@ -124,12 +187,14 @@ def _print_accounts(ledger: Ledger, accounts: list[Account], shown: list[Account
 
     table = _table("party", "spent", "left", "releases")
     for one in shown:
-        table.add_row(Text(one.party), Text(str(one.spent)), Text(str(one.left)), str(one.n_releases))
+        cells = (one.party, str(one.spent), str(one.left), str(one.n_releases))
+        table.add_row(*map(Text, cells))
     console = _console()
     console.print(f"Every party may spend {ledger.budget}, unless it was given another budget.")
     console.print(table if shown else "No party has been charged.")
     if len(shown) < len(accounts):
-        console.print(f"{len(accounts) - len(shown):,} more parties have at least as much left; --all shows them.")
+        others = f"{len(accounts) - len(shown):,} more parties"
+        console.print(f"{others} have at least as much left; --all shows them.")
 
 
 def _print_open(ledger: Ledger) -> None:
@@ -138,7 +203,8 @@ def _print_open(ledger: Ledger) -> None:
     console = _console()
     for one in ledger.open_charges():
         note = f" ({one.note})" if one.note else ""
-        console.print(Text(f"Charge {one.id} of {one.day}, {one.cost} for {one.n_parties:,} parties{note}: {OPEN}."), soft_wrap=True)
+        what = f"Charge {one.id} of {one.day}, {one.cost} for {one.n_parties:,} parties{note}"
+        console.print(Text(f"{what}: {OPEN}."), soft_wrap=True)
 
 
 def _table(*columns: str) -> Table:
@@ -146,7 +212,8 @@ def _table(*columns: str) -> Table:
 
     table = Table()
     for name in columns:
-        table.add_column(name, justify="right" if name in ("charge", "parties", "releases") else "left")
+        counts = name in ("charge", "parties", "releases")
+        table.add_column(name, justify="right" if counts else "left")
     return table
 
 
@@ -164,17 +231,27 @@ def _echo_json(content: dict[str, Any]) -> None:
 
 def _numbers(amount: Amount) -> dict[str, Any]:
     """The nearest doubles by name, and the exact numbers."""
-    return {**{name: float(value) for name, value in amount.to_dict().items()}, "exact": amount.to_text().split(" ")}
+    doubles = {name: float(value) for name, value in amount.to_dict().items()}
+    return {**doubles, "exact": amount.to_text().split(" ")}
 
 
 def _account(one: Account) -> dict[str, Any]:
-    amounts = {"budget": _numbers(one.budget), "spent": _numbers(one.spent), "left": _numbers(one.left)}
-    return {"party": one.party, "releases": one.n_releases, **amounts}
+    amounts = {"budget": one.budget, "spent": one.spent, "left": one.left}
+    numbers = {name: _numbers(amount) for name, amount in amounts.items()}
+    return {"party": one.party, "releases": one.n_releases, **numbers}
 
 
 def _charge(one: Charge) -> dict[str, Any]:
-    cost = {name: value for name in ("epsilon", "delta", "rho") if (value := getattr(one.cost, name)) is not None}
-    return {"id": one.id, "day": one.day, "cost": cost, "note": one.note, "parties": one.n_parties, "digest": one.digest}
+    cost = {name: getattr(one.cost, name) for name in ("epsilon", "delta", "rho")}
+    return {
+        "id": one.id,
+        "day": one.day,
+        "cost": {name: value for name, value in cost.items() if value is not None},
+        "note": one.note,
+        "parties": one.n_parties,
+        "certificate": one.certificate,
+        "digest": one.digest,
+    }
 
 
 def _open_json(ledger: Ledger) -> dict[str, Any]:

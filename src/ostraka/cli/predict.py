@@ -7,20 +7,44 @@ from typing import Annotated
 
 import typer
 
-EXAMPLES = "Example: [bold]ostraka predict model.ostraka new.csv --out predictions.csv --probabilities[/]"
+EXAMPLES = (
+    "Example: [bold]ostraka predict model.ostraka new.csv --out predictions.csv --probabilities[/]"
+)
 
 
 def predict(
     file: Annotated[Path, typer.Argument(help="A release, as `ostraka learn` writes.")],
-    data: Annotated[Path, typer.Argument(help="Samples with the columns that the model was made for; others are ignored.")],
-    out: Annotated[Path, typer.Option(help="Where to write: .csv (also .gz, .zst) or .parquet, one row per sample.")],
-    probabilities: Annotated[bool, typer.Option("--probabilities", help="Add a column per class with the model's probability.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep all columns of the table beside the prediction.")] = False,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Samples with the columns that the model was made for; others are ignored."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="Where to write: .csv (also .gz, .zst) or .parquet, one row per sample."),
+    ],
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities", help="Add a column per class with the model's probability."
+        ),
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep all columns of the table beside the prediction.")
+    ] = False,
     drop: Annotated[
-        list[str] | None, typer.Option(help="A column that is no feature, for models without column names; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="A column that is no feature, for models without column names; may be repeated."
+        ),
     ] = None,
-    columns: Annotated[int | None, typer.Option(help="How many columns a svmlight file has, counted from 1.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")] = False,
+    columns: Annotated[
+        int | None, typer.Option(help="How many columns a svmlight file has, counted from 1.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
+    ] = False,
 ) -> None:
     """Predict the class of new samples: a table with a column `prediction`."""
     import pandas as pd

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ostraka.experiments.reproduce import Reproduced
     from ostraka.experiments.results import Row
     from ostraka.experiments.settings import Settings
-    from ostraka.methods.terms import Calibration
+    from ostraka.methods.base import Calibration
 
 EXAMPLES = (
     "Examples: [bold]ostraka reproduce digits[/] (no data needed), "
@@ -60,35 +60,81 @@ class BackendName(StrEnum):
 
 
 def reproduce(
-    task: Annotated[TaskName, typer.Argument(help="The task. url needs the full data set of Ma et al.; urls is our stand-in for it.")],
-    parties: Annotated[str, typer.Option(help="How many parties, or 'all' for the paper's numbers, a panel each.")] = "all",
-    methods: Annotated[str, typer.Option(help="Which methods, with commas between.")] = "batch,soft,avg,vote,indiv",
+    task: Annotated[
+        TaskName,
+        typer.Argument(
+            help="The task. url needs the full data set of Ma et al.; urls is our stand-in for it."
+        ),
+    ],
+    parties: Annotated[
+        str, typer.Option(help="How many parties, or 'all' for the paper's numbers, a panel each.")
+    ] = "all",
+    methods: Annotated[
+        str, typer.Option(help="Which methods, with commas between.")
+    ] = "batch,soft,avg,vote,indiv",
     calibration: Annotated[
         CalibrationName, typer.Option(help="The paper's sensitivities, our tighter ones, or both.")
     ] = CalibrationName.both,
-    inv_epsilon: Annotated[str | None, typer.Option(help="Values of 1/ε, with commas between; 0 (no noise) is always among them.")] = None,
+    inv_epsilon: Annotated[
+        str | None,
+        typer.Option(help="Values of 1/ε, with commas between; 0 (no noise) is always among them."),
+    ] = None,
     trials: Annotated[int, typer.Option(help="Random splits of the data.")] = 10,
-    private_trials: Annotated[int, typer.Option(help="Draws of noise in all, spread over the splits.")] = 100,
-    lambda_: Annotated[float, typer.Option("--lambda", help="The regulariser, for parties and coordinator alike.")] = 1e-4,
+    private_trials: Annotated[
+        int, typer.Option(help="Draws of noise in all, spread over the splits.")
+    ] = 100,
+    lambda_: Annotated[
+        float, typer.Option("--lambda", help="The regulariser, for parties and coordinator alike.")
+    ] = 1e-4,
     local: Annotated[
-        str, typer.Option(help="The parties' classifier: linear (the paper's), mixed, tree, forest, ... as for learn.")
+        str,
+        typer.Option(
+            help="The parties' classifier: linear (the paper's), mixed, tree, forest, ... as for learn."
+        ),
     ] = "linear",
     natural_parties: Annotated[
-        bool, typer.Option("--natural-parties", help="Parties as they are in the data: people (har), collections (urls).")
+        bool,
+        typer.Option(
+            "--natural-parties",
+            help="Parties as they are in the data: people (har), collections (urls).",
+        ),
     ] = False,
     centre: Annotated[
-        bool, typer.Option("--centre", help="Subtract the mean before principal components; the paper's numbers come out without.")
+        bool,
+        typer.Option(
+            "--centre",
+            help="Subtract the mean before principal components; the paper's numbers come out without.",
+        ),
     ] = False,
     hypothesis: Annotated[
         HypothesisName | None,
-        typer.Option(help="Also draw noise without the factor D: NOT private, but it looks like the paper's figures."),
+        typer.Option(
+            help="Also draw noise without the factor D: NOT private, but it looks like the paper's figures."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The start of every random stream: the same seed gives the same numbers.")] = 0,
-    data_dir: Annotated[Path | None, typer.Option(help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for results and figure; by default reproduction/TASK.")] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="The start of every random stream: the same seed gives the same numbers."
+        ),
+    ] = 0,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A folder for results and figure; by default reproduction/TASK."),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Trials at a time; -1 for one per core.")] = -1,
-    backend: Annotated[BackendName, typer.Option(help="Where trials run: this machine, or a Dask or Ray cluster.")] = BackendName.loky,
-    scheduler: Annotated[str | None, typer.Option(help="The address of the cluster's scheduler.")] = None,
+    backend: Annotated[
+        BackendName, typer.Option(help="Where trials run: this machine, or a Dask or Ray cluster.")
+    ] = BackendName.loky,
+    scheduler: Annotated[
+        str | None, typer.Option(help="The address of the cluster's scheduler.")
+    ] = None,
 ) -> None:
     """Reproduce a figure of the paper: test accuracy against 1/ε for every method.
 
@@ -108,7 +154,9 @@ def reproduce(
         task=task.value,
         methods=tuple(words(methods)),
         calibrations=_calibrations(calibration),
-        inverse_epsilons=INVERSE_EPSILONS if inv_epsilon is None else tuple(numbers("inv-epsilon", inv_epsilon)),
+        inverse_epsilons=INVERSE_EPSILONS
+        if inv_epsilon is None
+        else tuple(numbers("inv-epsilon", inv_epsilon)),
         trials=trials,
         private_trials=private_trials,
         lambda_=lambda_,
@@ -128,7 +176,16 @@ def reproduce(
     if kept:
         console.print(f"{kept} of {total} splits are in {folder} already; going on with the rest.")
     shown = watch(f"{task.value}: {total - kept} splits", console.is_terminal)
-    found = run(data, settings, panels, folder, n_jobs=jobs, backend=backend.value, scheduler=scheduler, watch=shown)
+    found = run(
+        data,
+        settings,
+        panels,
+        folder,
+        n_jobs=jobs,
+        backend=backend.value,
+        scheduler=scheduler,
+        watch=shown,
+    )
     _report(console, found, settings, folder)
 
 
@@ -159,8 +216,12 @@ def _report(console: Console, found: Reproduced, settings: Settings, folder: Pat
         console.print(_against_the_paper(found))
         for number, remark in enumerate(_remarks(found), start=1):
             console.print(f"\\[{number}] {remark}.")
-    written = "results.json, results.csv, run.json, figure.png, figure.svg" + (", paper.md" if found.comparisons else "")
-    console.print(f"\nWrote {written} to [bold]{folder}[/]. The same command again runs only what is missing there.")
+    written = "results.json, results.csv, run.json, figure.png, figure.svg" + (
+        ", paper.md" if found.comparisons else ""
+    )
+    console.print(
+        f"\nWrote {written} to [bold]{folder}[/]. The same command again runs only what is missing there."
+    )
 
 
 def _table(rows: list[Row], settings: Settings) -> Table:
@@ -169,10 +230,14 @@ def _table(rows: list[Row], settings: Settings) -> Table:
 
     table = Table(box=SIMPLE_HEAD, padding=0)
     table.add_column("1/ε", justify="right")
-    curves = list(dict.fromkeys((row.method, row.calibration) for row in rows if row.calibration != "none"))
+    curves = list(
+        dict.fromkeys((row.method, row.calibration) for row in rows if row.calibration != "none")
+    )
     means = {(row.method, row.calibration, row.inv_epsilon): row.mean for row in rows}
     for method, calibration in curves:
-        table.add_column(f"{method}\n{'not DP' if calibration == HYPOTHESIS else calibration}", justify="right")
+        table.add_column(
+            f"{method}\n{'not DP' if calibration == HYPOTHESIS else calibration}", justify="right"
+        )
     for inverse in settings.inverse_epsilons:
         cells = (means.get((*curve, inverse)) for curve in curves)
         table.add_row(f"{inverse:g}", *("" if mean is None else f"{mean:.3f}" for mean in cells))
@@ -181,7 +246,9 @@ def _table(rows: list[Row], settings: Settings) -> Table:
 
 def _references(rows: list[Row]) -> str:
     known = [f"{row.method} {row.mean:.3f}" for row in rows if row.calibration == "none"]
-    return "Means; deviations are in results.csv." + (f" Not private: {', '.join(known)}." if known else "")
+    return "Means; deviations are in results.csv." + (
+        f" Not private: {', '.join(known)}." if known else ""
+    )
 
 
 def _against_the_paper(found: Reproduced) -> Table:
@@ -195,7 +262,14 @@ def _against_the_paper(found: Reproduced) -> Table:
     remarks = _remarks(found)
     for each in found.comparisons:
         note = each.verdict if each.agrees else f"\\[{remarks.index(each.remark) + 1}]"
-        table.add_row(each.what, str(each.parties), f"{each.paper:.3g}", f"{each.ours:.3g}", f"{each.difference:+.2g}", note)
+        table.add_row(
+            each.what,
+            str(each.parties),
+            f"{each.paper:.3g}",
+            f"{each.ours:.3g}",
+            f"{each.difference:+.2g}",
+            note,
+        )
     return table
 
 

@@ -41,5 +41,7 @@ def load(name: str, data_dir: str | Path | None = None, *, progress: bool = Fals
     from ostraka.datasets.download import data_folder
 
     # Each loader is imported when it is asked for: they need pandas, scipy and scikit-learn, which take longer to import than some to load.
-    loaded: Dataset = import_module(f"ostraka.datasets.{name}").load(data_folder(data_dir), progress=progress)
+    loaded: Dataset = import_module(f"ostraka.datasets.{name}").load(
+        data_folder(data_dir), progress=progress
+    )
     return loaded

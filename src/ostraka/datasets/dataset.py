@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.errors import InputError, LabelError, ShapeError
-from ostraka.preprocessing import Samples, is_sparse
+from ostraka.public.preprocessing import Samples, is_sparse
 
 __all__ = ["Dataset", "Labelled"]
 
@@ -64,13 +64,17 @@ class Labelled:
     def _one_per_row(self, name: str, given: Any) -> Vector:
         array = np.asarray(given)
         if array.shape != (len(self),):
-            raise ShapeError(name, got=array.shape, allowed=f"({len(self)},), one entry per row of the samples")
+            raise ShapeError(
+                name, got=array.shape, allowed=f"({len(self)},), one entry per row of the samples"
+            )
         return _read_only(array)
 
     @staticmethod
     def _check_whole(name: str, array: Vector, least: int) -> None:
         if array.dtype != np.int64:
-            raise LabelError(f"The {name} are of type {array.dtype}.", "Give whole numbers, as int64.")
+            raise LabelError(
+                f"The {name} are of type {array.dtype}.", "Give whole numbers, as int64."
+            )
         low = int(array.min(initial=least))
         if low < least:
             raise LabelError(f"The {name} go down to {low}.", f"The least allowed is {least}.")
@@ -88,10 +92,17 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
-            raise InputError(f"{self.name} has the classes {', '.join(self.classes) or '(none)'}.", "Give two or more, each once.")
+            raise InputError(
+                f"{self.name} has the classes {', '.join(self.classes) or '(none)'}.",
+                "Give two or more, each once.",
+            )
         columns = (self.train.samples.shape[1], self.test.samples.shape[1])
         if columns[0] != columns[1]:
-            raise ShapeError(f"The training and test samples of {self.name}", got=f"{columns} columns", allowed="the same columns")
+            raise ShapeError(
+                f"The training and test samples of {self.name}",
+                got=f"{columns} columns",
+                allowed="the same columns",
+            )
         for part, labelled in (("training", self.train), ("test", self.test)):
             high = int(labelled.labels.max(initial=0))
             if high >= len(self.classes):
@@ -104,14 +115,22 @@ class Dataset:
 def _checked_samples(samples: Samples) -> Samples:
     kind = getattr(samples, "dtype", None)
     if kind not in (np.float32, np.float64):
-        raise InputError(f"The samples are of type {kind or type(samples).__name__}.", "Give an array or csr matrix of float32 or float64.")
+        raise InputError(
+            f"The samples are of type {kind or type(samples).__name__}.",
+            "Give an array or csr matrix of float32 or float64.",
+        )
     if len(samples.shape) != 2 or samples.shape[1] < 1:
-        raise ShapeError("The samples", got=tuple(samples.shape), allowed="two dimensions (rows, columns) with at least one column")
+        raise ShapeError(
+            "The samples",
+            got=tuple(samples.shape),
+            allowed="two dimensions (rows, columns) with at least one column",
+        )
     if not is_sparse(samples):
         return _read_only(samples)
     if samples.format != "csr":
         raise InputError(
-            f"The samples are a sparse matrix in {samples.format} format.", "Give csr, which can be cut into rows: samples.tocsr()."
+            f"The samples are a sparse matrix in {samples.format} format.",
+            "Give csr, which can be cut into rows: samples.tocsr().",
         )
     return samples
 

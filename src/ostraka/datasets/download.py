@@ -101,7 +101,9 @@ def _problem(path: Path, file: DataFile) -> str | None:
     """What is wrong with a file; cheap checks first."""
     size = path.stat().st_size
     if file.n_bytes is not None and size != file.n_bytes:
-        return f"it has {size} bytes and not {file.n_bytes}" + (", so it was cut short" if size < file.n_bytes else "")
+        return f"it has {size} bytes and not {file.n_bytes}" + (
+            ", so it was cut short" if size < file.n_bytes else ""
+        )
     kind = Path(file.name).suffix
     opening = OPENINGS.get(kind, b"")
     with path.open("rb") as stream:
@@ -118,7 +120,11 @@ def _problem_inside(path: Path, expected: str) -> str | None:
             digest = _digest(stream)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         return f"it cannot be unpacked ({error}), so it was cut short or damaged"
-    return None if digest == expected else f"the sha256 of what it holds is {digest} and not {expected}"
+    return (
+        None
+        if digest == expected
+        else f"the sha256 of what it holds is {digest} and not {expected}"
+    )
 
 
 def _sha256(path: Path) -> str:
@@ -140,7 +146,9 @@ def _fetch(url: str, path: Path, file: DataFile, progress: bool) -> None:
     part = _Part(path)
     for attempt in range(TRIES):
         try:
-            if not (file.n_bytes is not None and part.size == file.n_bytes):  # else only the check and the move are left
+            if not (
+                file.n_bytes is not None and part.size == file.n_bytes
+            ):  # else only the check and the move are left
                 _stream(url, part, file, progress)
             _accept(part, file)
             return
@@ -208,9 +216,16 @@ def _stream(url: str, part: _Part, file: DataFile, progress: bool) -> None:
             part.begin(url, response.headers)
         left = None if expected is None else -(-expected // CHUNK_BYTES)
         with part.path.open("ab" if start else "wb") as out:
-            got = _written(watch(f"downloading {file.name}", progress)(_chunks(response), left), out, file, start)
+            got = _written(
+                watch(f"downloading {file.name}", progress)(_chunks(response), left),
+                out,
+                file,
+                start,
+            )
     if expected is not None and got < expected:
-        raise _Failed(f"the connection ended after {start + got} of {start + expected} bytes", retry=True)
+        raise _Failed(
+            f"the connection ended after {start + got} of {start + expected} bytes", retry=True
+        )
 
 
 def _opened(url: str, part: _Part, file: DataFile) -> Any:
@@ -223,13 +238,20 @@ def _opened(url: str, part: _Part, file: DataFile) -> Any:
         if origin.get("version"):
             headers["If-Range"] = origin["version"]
     try:
-        return urllib.request.build_opener(_Redirects).open(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS)
+        return urllib.request.build_opener(_Redirects).open(
+            urllib.request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS
+        )
     except urllib.error.HTTPError as error:
         with error:
             if error.code == 416:  # there is nothing after what we have, so we have something else
                 part.drop()
-                raise _Failed("the server cannot continue the part; it was deleted", retry=True) from None
-            raise _Failed(f"the server answers {error.code} {error.reason}", retry=error.code in WORTH_RETRYING) from None
+                raise _Failed(
+                    "the server cannot continue the part; it was deleted", retry=True
+                ) from None
+            raise _Failed(
+                f"the server answers {error.code} {error.reason}",
+                retry=error.code in WORTH_RETRYING,
+            ) from None
     except urllib.error.URLError as error:
         raise _Failed(f"no connection: {error.reason}", retry=True) from None
     except (OSError, http.client.HTTPException) as error:
@@ -243,7 +265,10 @@ def _start_of(response: Any, part: _Part) -> int:
     given = str(response.headers.get("Content-Range", ""))
     if not given.startswith(f"bytes {part.size}-"):
         part.drop()
-        raise _Failed(f"the server continues elsewhere ({given or 'it does not say where'}); the part was deleted", retry=True)
+        raise _Failed(
+            f"the server continues elsewhere ({given or 'it does not say where'}); the part was deleted",
+            retry=True,
+        )
     return part.size
 
 
@@ -256,7 +281,10 @@ def _chunks(response: Any) -> Iterator[bytes]:
     while True:
         try:
             chunk = response.read(CHUNK_BYTES)
-        except (OSError, http.client.HTTPException) as error:  # only of the network: the disk's errors are the caller's to see
+        except (
+            OSError,
+            http.client.HTTPException,
+        ) as error:  # only of the network: the disk's errors are the caller's to see
             raise _Failed(f"the connection broke: {error!r}", retry=True) from None
         if not chunk:
             return
@@ -269,7 +297,9 @@ def _written(chunks: Any, out: IO[bytes], file: DataFile, start: int) -> int:
         got += len(chunk)
         if file.n_bytes is not None and start + got > file.n_bytes:
             out.truncate(0)  # whatever this is, a later attempt must not go on from it
-            raise _Failed(f"the server sends more than the {file.n_bytes} bytes of the file", retry=False)
+            raise _Failed(
+                f"the server sends more than the {file.n_bytes} bytes of the file", retry=False
+            )
         out.write(chunk)
     out.flush()
     os.fsync(out.fileno())
@@ -279,7 +309,9 @@ def _written(chunks: Any, out: IO[bytes], file: DataFile, start: int) -> int:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follow http and https addresses, but not from an authenticated server to one that anybody could play."""
 
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> urllib.request.Request | None:
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
         """Refuse what urllib would follow."""
         old, new = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
         if new not in ("http", "https") or (old == "https" and new == "http"):

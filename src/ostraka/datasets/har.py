@@ -42,7 +42,10 @@ def read_npz(path: Path) -> Dataset:
     """Read the arrays."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            parts = [_part(*(arrays[f"{name}_{split}"] for name in ("X", "y", "subject"))) for split in ("train", "test")]
+            parts = [
+                _part(*(arrays[f"{name}_{split}"] for name in ("X", "y", "subject")))
+                for split in ("train", "test")
+            ]
             return _dataset(tuple(str(name) for name in arrays["activity_names"]), *parts)
     except (KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FormatError("HAR file", f"{path.name} cannot be read ({error})") from None
@@ -52,7 +55,9 @@ def read_zip(path: Path) -> Dataset:
     """Read the official archive, or the one inside it."""
     try:
         with zipfile.ZipFile(path) as outer:
-            inner = next((name for name in outer.namelist() if name.endswith("UCI HAR Dataset.zip")), None)
+            inner = next(
+                (name for name in outer.namelist() if name.endswith("UCI HAR Dataset.zip")), None
+            )
             if inner is None:
                 return _read_members(outer)
             with zipfile.ZipFile(io.BytesIO(outer.read(inner))) as archive:
@@ -62,7 +67,9 @@ def read_zip(path: Path) -> Dataset:
 
 
 def _read_members(archive: zipfile.ZipFile) -> Dataset:
-    names = {Path(name).name: name for name in archive.namelist() if not name.startswith("__MACOSX/")}
+    names = {
+        Path(name).name: name for name in archive.namelist() if not name.startswith("__MACOSX/")
+    }
 
     def numbers(name: str, dtype: type) -> Any:
         with archive.open(names[name]) as member:
@@ -71,7 +78,11 @@ def _read_members(archive: zipfile.ZipFile) -> Dataset:
     lines = archive.read(names["activity_labels.txt"]).decode("ascii").split("\n")
     classes = tuple(line.split()[1] for line in lines if line.strip())
     parts = [
-        _part(numbers(f"X_{split}.txt", np.float32), numbers(f"y_{split}.txt", np.int64), numbers(f"subject_{split}.txt", np.int64))
+        _part(
+            numbers(f"X_{split}.txt", np.float32),
+            numbers(f"y_{split}.txt", np.int64),
+            numbers(f"subject_{split}.txt", np.int64),
+        )
         for split in ("train", "test")
     ]
     return _dataset(classes, *parts)
@@ -80,8 +91,14 @@ def _read_members(archive: zipfile.ZipFile) -> Dataset:
 def _part(samples: Any, labels: Any, subjects: Any) -> Labelled:
     """The files count classes from 1."""
     if samples.ndim != 2 or samples.shape[1] != N_FEATURES:
-        raise ValueError(f"the features have the shape {samples.shape} and not {N_FEATURES} columns")
-    return Labelled(samples.astype(np.float32, copy=False), labels.astype(np.int64) - 1, subjects.astype(np.int64))
+        raise ValueError(
+            f"the features have the shape {samples.shape} and not {N_FEATURES} columns"
+        )
+    return Labelled(
+        samples.astype(np.float32, copy=False),
+        labels.astype(np.int64) - 1,
+        subjects.astype(np.int64),
+    )
 
 
 def _dataset(classes: tuple[str, ...], train: Labelled, test: Labelled) -> Dataset:

@@ -57,7 +57,12 @@ def load(folder: Path, *, progress: bool = False) -> Dataset:
     """Read both files; without pandas (`pip install pandas`) it raises ImportError."""
     train, test = (obtain(file, folder, progress=progress) for file in (KDD99_TRAIN, KDD99_TEST))
     rows, labels = read(train)
-    return Dataset(name="kdd99", classes=CLASSES, train=Labelled(_encoded(rows), labels), test=_distinct(*read(test)))
+    return Dataset(
+        name="kdd99",
+        classes=CLASSES,
+        train=Labelled(_encoded(rows), labels),
+        test=_distinct(*read(test)),
+    )
 
 
 def read(path: Path) -> tuple[Rows, Labels]:
@@ -66,9 +71,15 @@ def read(path: Path) -> tuple[Rows, Labels]:
     rows = np.empty((len(frame), LABEL), dtype=np.float32)
     with np.errstate(invalid="ignore", divide="ignore"):  # what has no logarithm is refused below
         for field in range(LABEL):
-            rows[:, field] = _codes(frame[field], CATEGORIES[field], path) if field in CATEGORIES else np.log1p(frame[field].to_numpy())
+            rows[:, field] = (
+                _codes(frame[field], CATEGORIES[field], path)
+                if field in CATEGORIES
+                else np.log1p(frame[field].to_numpy())
+            )
     if not np.isfinite(rows).all():
-        raise FormatError("KDD Cup file", f"{path.name} has numbers that are missing, infinite or below 0")
+        raise FormatError(
+            "KDD Cup file", f"{path.name} has numbers that are missing, infinite or below 0"
+        )
     return rows, (frame[LABEL] != "normal.").to_numpy().astype(np.int64)
 
 
@@ -84,14 +95,19 @@ def _frame(path: Path) -> Any:
             raise
         raise FormatError("KDD Cup file", f"{path.name} cannot be read ({error})") from None
     if frame[LABEL].isna().any() or len(frame) == 0:
-        raise FormatError("KDD Cup file", f"{path.name} has rows of fewer than {N_FIELDS} fields, or none at all")
+        raise FormatError(
+            "KDD Cup file", f"{path.name} has rows of fewer than {N_FIELDS} fields, or none at all"
+        )
     return frame
 
 
 def _codes(column: Any, allowed: tuple[str, ...], path: Path) -> Any:
     unknown = sorted(map(str, set(column.cat.categories) - set(allowed)))
     if unknown or column.isna().any():
-        raise FormatError("KDD Cup file", f"{path.name} has the unknown categories {', '.join(unknown) or '(missing)'}")
+        raise FormatError(
+            "KDD Cup file",
+            f"{path.name} has the unknown categories {', '.join(unknown) or '(missing)'}",
+        )
     return column.cat.set_categories(allowed).cat.codes
 
 

@@ -49,6 +49,8 @@ class Table:
     """A pandas DataFrame, an array or a sparse matrix."""
     labels: NDArray[Any] | None = None
     parties: NDArray[Any] | None = None
+    roll: tuple[str, ...] | None = None
+    """Of a folder: every party that has a file, with rows or without."""
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
@@ -63,8 +65,9 @@ def read(
     drop: Sequence[str] = (),
     n_columns: int | None = None,
     text_labels: bool = False,
+    may_be_empty: bool = False,
 ) -> Table:
-    """Read a file, or a folder with one file per party.
+    """Read a file, or a folder with one file per party; in a folder, a file without rows is a party without rows.
 
     Args:
         path: what to read.
@@ -75,11 +78,20 @@ def read(
         drop: columns to leave out.
         n_columns: how many columns a svmlight file has, counted from 1: public, so that nobody's rows decide it. None: guessed.
         text_labels: labels as texts, whatever else they look like.
+        may_be_empty: whether a file may have no rows.
 
     """
     path = Path(path)
     table = _read(path, label_column, party_column, columns, drop, n_columns, text_labels)
-    return replace(table, labels=np.array([str(label) for label in table.labels])) if text_labels and table.labels is not None else table
+    if len(table) == 0 and not may_be_empty:
+        raise InputError(
+            f"{path.name} has no rows.", "Give at least one sample, or leave the file out."
+        )
+    return (
+        replace(table, labels=np.array([str(label) for label in table.labels]))
+        if text_labels and table.labels is not None
+        else table
+    )
 
 
 def _read(
@@ -93,20 +105,32 @@ def _read(
 ) -> Table:
     if path.is_dir():
         if party_column is not None:
-            raise ParameterError("party_column", got=party_column, allowed="none for a folder: its files are the parties")
+            raise ParameterError(
+                "party_column",
+                got=party_column,
+                allowed="none for a folder: its files are the parties",
+            )
         return _read_folder(path, label_column, columns, drop, n_columns, text_labels)
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", str(path))
     kind = _kind(path)
     if kind in (".csv", ".parquet"):
         # As texts from the start: guessed over the whole column, one party's entry would decide how everybody's are read.
-        texts = tuple(name for name, is_text in ((party_column, True), (label_column, text_labels)) if name is not None and is_text)
-        return _filled(_from_frame(_read_frame(path, kind, texts), path, label_column, party_column, columns, drop), path)
+        texts = tuple(
+            name
+            for name, is_text in ((party_column, True), (label_column, text_labels))
+            if name is not None and is_text
+        )
+        return _from_frame(
+            _read_frame(path, kind, texts), path, label_column, party_column, columns, drop
+        )
     if drop:
-        raise ParameterError("drop", got=list(drop), allowed=f"none for a {kind} file, whose columns have no names")
+        raise ParameterError(
+            "drop", got=list(drop), allowed=f"none for a {kind} file, whose columns have no names"
+        )
     if kind == ".npz":
-        return _filled(_read_npz(path, label_column, party_column), path)
-    return _filled(_read_svmlight([path], label_column, party_column, n_columns)[0], path)
+        return _read_npz(path, label_column, party_column)
+    return _read_svmlight([path], label_column, party_column, n_columns)[0]
 
 
 def frame(path: str | Path) -> Any:
@@ -114,7 +138,11 @@ def frame(path: str | Path) -> Any:
     path = Path(path)
     kind = _kind(path)
     if kind not in (".csv", ".parquet"):
-        raise ParameterError("file", got=path.name, allowed="a .csv (also .gz, .zst) or .parquet file, whose columns have names")
+        raise ParameterError(
+            "file",
+            got=path.name,
+            allowed="a .csv (also .gz, .zst) or .parquet file, whose columns have names",
+        )
     return _read_frame(path, kind)
 
 
@@ -128,7 +156,9 @@ def write(frame: Any, path: str | Path) -> None:
         text = frame.to_csv(index=False).encode()
         write_atomically(path, _compressed(text, path.suffix.lower()))
     else:
-        raise ParameterError("out", got=str(path), allowed="a .csv (also .gz, .zst) or .parquet file")
+        raise ParameterError(
+            "out", got=str(path), allowed="a .csv (also .gz, .zst) or .parquet file"
+        )
 
 
 def _kind(path: Path) -> str:
@@ -139,12 +169,6 @@ def _kind(path: Path) -> str:
     if kind not in (".csv", ".parquet", ".npz", *SVMLIGHT):
         raise ParameterError("file", got=path.name, allowed=FORMATS)
     return kind
-
-
-def _filled(table: Table, path: Path) -> Table:
-    if len(table) == 0:
-        raise InputError(f"{path.name} has no rows.", "Give at least one sample, or leave the file out.")
-    return table
 
 
 def _compressed(content: bytes, suffix: str) -> bytes:
@@ -165,21 +189,49 @@ def _read_folder(
     n_columns: int | None,
     text_labels: bool,
 ) -> Table:
-    files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    files = sorted(
+        file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")
+    )
     if not files:
         raise InputError(f"The folder {folder} is empty.", "Put one file per party into it.")
     kinds = {_kind(file) for file in files}
     names = [_party_name(file) for file in files]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    twice = (
+        sorted({name for name in names if names.count(name) > 1})
+        if len(set(names)) < len(names)
+        else []
+    )
     if twice:
-        raise InputError(f"The folder {folder} has more than one file for {_listed(twice)}.", "Put one file per party into it.")
-    if kinds <= set(SVMLIGHT) and not drop:
-        tables = [_filled(table, file) for table, file in zip(_read_svmlight(files, label_column, None, n_columns), files)]
+        raise InputError(
+            f"The folder {folder} has more than one file for {_listed(twice)}.",
+            "Put one file per party into it.",
+        )
+    held = [
+        file for file in files if file.stat().st_size
+    ]  # an empty file is a party without rows, too
+    if kinds <= set(SVMLIGHT) and not drop and held:
+        tables = _read_svmlight(held, label_column, None, n_columns)
     else:
-        tables = [read(file, label_column=label_column, columns=columns, drop=drop, text_labels=text_labels) for file in files]
-    parties = np.repeat(names, [len(table) for table in tables])
-    labels = None if label_column is None else _joined([table.labels for table in tables], folder, label_column)
-    return Table(_stacked([table.samples for table in tables], folder), labels, parties)
+        options: dict[str, Any] = {
+            "label_column": label_column,
+            "columns": columns,
+            "drop": drop,
+            "text_labels": text_labels,
+        }
+        tables = [read(file, may_be_empty=True, **options) for file in held]
+    found = [(_party_name(file), table) for file, table in zip(held, tables) if len(table)]
+    if not found:
+        raise InputError(f"No file in the folder {folder} has rows.", "Give at least one sample.")
+    tables = [table for _, table in found]
+    parties = np.repeat([name for name, _ in found], [len(table) for table in tables])
+    labels = (
+        None
+        if label_column is None
+        else _joined([table.labels for table in tables], folder, label_column)
+    )
+    return Table(
+        _stacked([table.samples for table in tables], folder), labels, parties, tuple(names)
+    )
 
 
 def _party_name(file: Path) -> str:
@@ -205,13 +257,17 @@ def _stacked(parts: list[Any], folder: Path) -> Any:
         )
     widths = {part.shape[1] for part in parts}
     if len(widths) > 1:
-        raise InputError(f"The files in {folder} have {sorted(widths)} columns.", "All parties need the same columns.")
+        raise InputError(
+            f"The files in {folder} have {sorted(widths)} columns.",
+            "All parties need the same columns.",
+        )
     if hasattr(parts[0], "columns"):
         import pandas as pd
 
         if any(list(part.columns) != list(parts[0].columns) for part in parts):
             raise InputError(
-                f"The files in {folder} name their columns differently.", "All parties need the same columns in the same order."
+                f"The files in {folder} name their columns differently.",
+                "All parties need the same columns in the same order.",
             )
         return pd.concat(parts, ignore_index=True)
     if hasattr(parts[0], "tocsr"):
@@ -229,9 +285,13 @@ def _read_frame(path: Path, kind: str, texts: Sequence[str] = ()) -> Any:
     except ERRORS_OF_THE_SYSTEM:
         raise
     except pd.errors.ParserWarning:
-        raise FormatError("csv table", f"the rows of {path.name} have more fields than its first line has names") from None
+        raise FormatError(
+            "csv table", f"the rows of {path.name} have more fields than its first line has names"
+        ) from None
     except Exception as error:  # each reader has errors of its own
-        raise FormatError(f"{kind[1:]} table", f"{path.name} cannot be read ({str(error).strip()})") from None
+        raise FormatError(
+            f"{kind[1:]} table", f"{path.name} cannot be read ({str(error).strip()})"
+        ) from None
 
 
 def _parsed_csv(content: bytes, texts: Sequence[str] = ()) -> Any:
@@ -241,7 +301,13 @@ def _parsed_csv(content: bytes, texts: Sequence[str] = ()) -> Any:
     exact = {} if _version(pd.__version__) >= (3, 1) else {"float_precision": "round_trip"}
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        return pd.read_csv(io.BytesIO(content), low_memory=False, index_col=False, dtype=dict.fromkeys(texts, str), **exact)
+        return pd.read_csv(
+            io.BytesIO(content),
+            low_memory=False,
+            index_col=False,
+            dtype=dict.fromkeys(texts, str),
+            **exact,
+        )
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -249,15 +315,26 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _from_frame(
-    frame: Any, path: Path, label_column: str | None, party_column: str | None, columns: Sequence[str] | None, drop: Sequence[str]
+    frame: Any,
+    path: Path,
+    label_column: str | None,
+    party_column: str | None,
+    columns: Sequence[str] | None,
+    drop: Sequence[str],
 ) -> Table:
     twice = list(frame.columns[frame.columns.duplicated()])
     if twice:
-        raise InputError(f"{path.name} has more than one column {_listed(twice)}.", "Give every column a name of its own.")
+        raise InputError(
+            f"{path.name} has more than one column {_listed(twice)}.",
+            "Give every column a name of its own.",
+        )
     taken = [name for name in (label_column, party_column) if name is not None]
     for name in (*taken, *drop, *(columns or ())):
         if name not in frame.columns:
-            raise InputError(f"{path.name} has no column {name!r}; it has {_listed(frame.columns)}.", "Name a column that is there.")
+            raise InputError(
+                f"{path.name} has no column {name!r}; it has {_listed(frame.columns)}.",
+                "Name a column that is there.",
+            )
     for name in taken:
         if frame[name].isna().any():
             raise InputError(
@@ -265,7 +342,13 @@ def _from_frame(
                 "Fill in or drop those rows; in a CSV file the words NA, None and null count as missing too.",
             )
     features = frame[list(columns)] if columns is not None else frame.drop(columns=[*taken, *drop])
-    return Table(_numeric(features, path), *(None if name is None else frame[name].to_numpy() for name in (label_column, party_column)))
+    return Table(
+        _numeric(features, path),
+        *(
+            None if name is None else frame[name].to_numpy()
+            for name in (label_column, party_column)
+        ),
+    )
 
 
 def _numeric(frame: Any, path: Path) -> Any:
@@ -279,7 +362,10 @@ def _numeric(frame: Any, path: Path) -> Any:
         )
     missing = [name for name in frame.columns if frame[name].isna().any()]
     if missing:
-        raise InputError(f"{path.name} has missing values in {_listed(missing)}.", "Fill them in, drop the rows, or drop the columns.")
+        raise InputError(
+            f"{path.name} has missing values in {_listed(missing)}.",
+            "Fill them in, drop the rows, or drop the columns.",
+        )
     if frame.shape[1] == 0:
         raise InputError(f"{path.name} has no feature columns left.", "Keep at least one.")
     return frame.astype(np.float64)
@@ -295,11 +381,22 @@ def _read_npz(path: Path, label_column: str | None, party_column: str | None) ->
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
     chosen = "X" if "X" in matrices else matrices[0] if len(matrices) == 1 else None
     if chosen is None:
-        raise InputError(f"{path.name} holds the matrices {_listed(matrices) or 'none'}.", "Name the one with the features X.")
+        raise InputError(
+            f"{path.name} holds the matrices {_listed(matrices) or 'none'}.",
+            "Name the one with the features X.",
+        )
     for name in (label_column, party_column):
-        if name is not None and (name not in arrays or arrays[name].shape != (len(arrays[chosen]),)):
-            raise InputError(f"{path.name} has no array {name!r} with one entry per row of {chosen}.", f"It holds {_listed(arrays)}.")
-    return Table(arrays[chosen], *(None if name is None else arrays[name] for name in (label_column, party_column)))
+        if name is not None and (
+            name not in arrays or arrays[name].shape != (len(arrays[chosen]),)
+        ):
+            raise InputError(
+                f"{path.name} has no array {name!r} with one entry per row of {chosen}.",
+                f"It holds {_listed(arrays)}.",
+            )
+    labels, parties = (
+        None if name is None else arrays[name] for name in (label_column, party_column)
+    )
+    return Table(arrays[chosen], labels, parties)
 
 
 def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -316,16 +413,27 @@ def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise FormatError("NPZ table", f"{path.name} cannot be read ({error})") from None
 
 
-def _read_svmlight(paths: Sequence[Path], label_column: str | None, party_column: str | None, n_columns: int | None = None) -> list[Table]:
+def _read_svmlight(
+    paths: Sequence[Path],
+    label_column: str | None,
+    party_column: str | None,
+    n_columns: int | None = None,
+) -> list[Table]:
     """A table per file, all with the same columns."""
     from sklearn.datasets import load_svmlight_files
 
     for name, allowed in ((label_column, "label"), (party_column, "qid")):
         if name not in (None, allowed):
             raise ParameterError("column", got=name, allowed=f"{allowed!r} in a svmlight file")
-    counted: dict[str, Any] = {} if n_columns is None else {"n_features": n_columns, "zero_based": False}
+    counted: dict[str, Any] = (
+        {} if n_columns is None else {"n_features": n_columns, "zero_based": False}
+    )
     try:
-        parts = iter(load_svmlight_files([io.BytesIO(_content(path)) for path in paths], query_id=True, **counted))
+        parts = iter(
+            load_svmlight_files(
+                [io.BytesIO(_content(path)) for path in paths], query_id=True, **counted
+            )
+        )
     except ERRORS_OF_THE_SYSTEM:
         raise
     except Exception as error:  # each reader has errors of its own
@@ -333,7 +441,11 @@ def _read_svmlight(paths: Sequence[Path], label_column: str | None, party_column
             _read_svmlight([path], label_column, party_column, n_columns)  # which of them is it?
         raise FormatError("svmlight table", f"{paths[0].name} cannot be read ({error})") from None
     return [
-        Table(samples, _whole(labels, path) if label_column else None, _all_there(parties, labels, path) if party_column else None)
+        Table(
+            samples,
+            _whole(labels, path) if label_column else None,
+            _all_there(parties, labels, path) if party_column else None,
+        )
         for path, samples, labels, parties in zip(paths, parts, parts, parts)
     ]
 
@@ -341,14 +453,19 @@ def _read_svmlight(paths: Sequence[Path], label_column: str | None, party_column
 def _whole(labels: NDArray[Any], path: Path) -> NDArray[Any]:
     """Whole numbers as integers: svmlight writes every label as a number."""
     if not np.isfinite(labels).all():
-        raise InputError(f"{path.name} has labels that are NaN or infinite.", "Fill in or drop those rows.")
+        raise InputError(
+            f"{path.name} has labels that are NaN or infinite.", "Fill in or drop those rows."
+        )
     whole = (labels == np.floor(labels)) & (np.abs(labels) < 2.0**63)
     return labels.astype(np.int64) if whole.all() else labels
 
 
 def _all_there(parties: NDArray[Any], labels: NDArray[Any], path: Path) -> NDArray[Any]:
     if parties.shape != labels.shape:
-        raise InputError(f"{path.name} has a qid in {len(parties)} of {len(labels)} rows.", "Write the party of every row as qid:NUMBER.")
+        raise InputError(
+            f"{path.name} has a qid in {len(parties)} of {len(labels)} rows.",
+            "Write the party of every row as qid:NUMBER.",
+        )
     return parties
 
 

@@ -42,12 +42,19 @@ def load(folder: Path, *, progress: bool = False) -> Dataset:
     """Read days 0 to 19 from the archive or the unpacked folder; download the archive if neither is there."""
     wanted = [f"Day{day}.svm" for day in (*TRAIN_DAYS, *TEST_DAYS)]
     days = {}
-    for name, content in watch("reading days", progress)(_members(folder, wanted, progress), len(wanted)):
+    for name, content in watch("reading days", progress)(
+        _members(folder, wanted, progress), len(wanted)
+    ):
         days[name] = _parsed(content, name)
     missing = [name for name in wanted if name not in days]
     if missing:
-        raise FormatError("URL data set", f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in it")
-    train, test = (_joined([(f"Day{day}", days[f"Day{day}.svm"]) for day in part]) for part in (TRAIN_DAYS, TEST_DAYS))
+        raise FormatError(
+            "URL data set", f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in it"
+        )
+    train, test = (
+        _joined([(f"Day{day}", days[f"Day{day}.svm"]) for day in part])
+        for part in (TRAIN_DAYS, TEST_DAYS)
+    )
     return Dataset(name="url", classes=CLASSES, train=train, test=test)
 
 
@@ -60,7 +67,11 @@ def read_svm(source: str | Path | IO[bytes]) -> Labelled:
         return _parsed(source.read(), str(getattr(source, "name", "the stream")))
     path = Path(source)
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
+        content = (
+            gzip.decompress(path.read_bytes())
+            if path.suffix.lower() == ".gz"
+            else path.read_bytes()
+        )
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise FormatError("URL file", f"{path.name} cannot be unpacked ({error})") from None
     return _parsed(content, path.name)
@@ -72,7 +83,9 @@ def _parsed(content: bytes, name: str) -> Labelled:
 
     try:
         # Columns are counted from 1 in these files; said outright, because a guess would depend on the rows.
-        rows, signs = load_svmlight_file(io.BytesIO(content), n_features=N_COLUMNS, dtype=np.float32, zero_based=False)
+        rows, signs = load_svmlight_file(
+            io.BytesIO(content), n_features=N_COLUMNS, dtype=np.float32, zero_based=False
+        )
     except ValueError as error:
         raise FormatError("URL file", f"{name} cannot be read ({error})") from None
     if not np.isin(signs, (-1.0, 1.0)).all():
@@ -82,7 +95,11 @@ def _parsed(content: bytes, name: str) -> Labelled:
 
 def _comments(content: bytes, n_rows: int) -> Any:
     found = COMMENT.findall(content) if b"#" in content else []
-    return np.array([comment.decode("utf-8", "replace") for comment in found]) if len(found) == n_rows > 0 else None
+    return (
+        np.array([comment.decode("utf-8", "replace") for comment in found])
+        if len(found) == n_rows > 0
+        else None
+    )
 
 
 def _joined(days: list[tuple[str, Labelled]]) -> Labelled:
@@ -99,7 +116,9 @@ def _members(folder: Path, wanted: list[str], progress: bool) -> Iterator[tuple[
     """Names and contents of the days, one at a time."""
     unpacked = folder / FOLDER
     if unpacked.is_dir():
-        yield from ((name, (unpacked / name).read_bytes()) for name in wanted if (unpacked / name).exists())
+        yield from (
+            (name, (unpacked / name).read_bytes()) for name in wanted if (unpacked / name).exists()
+        )
         return
     yield from _archived(_obtained(folder, progress), set(wanted))
 

@@ -47,7 +47,9 @@ def load(folder: Path, *, progress: bool = False) -> Dataset:
     """Read the file, shuffle, split and vectorise; without pandas (`pip install pandas`) it raises ImportError."""
     frame = read(obtain(URLS, folder))
     order = np.random.default_rng(SEED).permutation(len(frame))
-    train, test = (_labelled(frame.iloc[part], progress) for part in (order[:N_TRAIN], order[N_TRAIN:]))
+    train, test = (
+        _labelled(frame.iloc[part], progress) for part in (order[:N_TRAIN], order[N_TRAIN:])
+    )
     return Dataset(name="urls", classes=CLASSES, train=train, test=test)
 
 
@@ -57,7 +59,12 @@ def read(path: Path) -> Any:
 
     try:
         # Everything as it stands: a URL may be "null" or "NA", which pandas would take for missing.
-        frame = pd.read_csv(path, usecols=list(COLUMNS), dtype={"url": str, "label": np.int64, "source": str}, keep_default_na=False)
+        frame = pd.read_csv(
+            path,
+            usecols=list(COLUMNS),
+            dtype={"url": str, "label": np.int64, "source": str},
+            keep_default_na=False,
+        )
     except (ValueError, EOFError, zlib.error) as error:
         raise FormatError("table of URLs", f"{path.name} cannot be read ({error})") from None
     if not frame["label"].isin((0, 1)).all():
@@ -71,14 +78,29 @@ def vectorised(urls: Sequence[str], *, progress: bool = False) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
     hashing = HashingVectorizer(
-        analyzer="char", ngram_range=(3, 4), lowercase=True, n_features=N_COLUMNS, alternate_sign=False, norm="l2", dtype=np.float32
+        analyzer="char",
+        ngram_range=(3, 4),
+        lowercase=True,
+        n_features=N_COLUMNS,
+        alternate_sign=False,
+        norm="l2",
+        dtype=np.float32,
     )
     starts = range(0, len(urls), BLOCK_ROWS)
-    blocks = [hashing.transform(urls[start : start + BLOCK_ROWS]) for start in watch("reading URLs", progress)(starts, len(starts))]
-    return csr_array(vstack(blocks, format="csr")) if blocks else csr_array((0, N_COLUMNS), dtype=np.float32)
+    blocks = [
+        hashing.transform(urls[start : start + BLOCK_ROWS])
+        for start in watch("reading URLs", progress)(starts, len(starts))
+    ]
+    return (
+        csr_array(vstack(blocks, format="csr"))
+        if blocks
+        else csr_array((0, N_COLUMNS), dtype=np.float32)
+    )
 
 
 def _labelled(frame: Any, progress: bool) -> Labelled:
     stripped = frame["url"].str.replace(PREFIX, "", regex=True).tolist()
     sources = frame["source"].to_numpy().astype(str)
-    return Labelled(vectorised(stripped, progress=progress), frame["label"].to_numpy().astype(np.int64), sources)
+    return Labelled(
+        vectorised(stripped, progress=progress), frame["label"].to_numpy().astype(np.int64), sources
+    )

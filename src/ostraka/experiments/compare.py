@@ -14,7 +14,6 @@ from typing import Any, final
 
 import numpy as np
 
-from ostraka.certificate import FROM_A_SEED
 from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError, count, number
 from ostraka.experiments.engine import Backend, run_trials
@@ -26,16 +25,28 @@ from ostraka.experiments.settings import Settings, digest, stream, versions
 from ostraka.experiments.tasks import TASKS, Split, half_whitened_features, split
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
-from ostraka.local.parties import tally_linear_parties
-from ostraka.methods import auto, consensus, refine
-from ostraka.methods.laws import Law
-from ostraka.methods.output_perturbation import Exact
-from ostraka.methods.statistic import StatisticPlan, StatisticTerms
-from ostraka.model import LinearModel
+from ostraka.mechanism.laws import Exact
+from ostraka.methods.base import Work
+from ostraka.party.training.votes import count_linear_votes
+from ostraka.poll import Poll
+from ostraka.public.catalogue import CATALOGUE
 from ostraka.release import Rehearsed
+from ostraka.release.certificate import FROM_A_SEED
+from ostraka.release.model import LinearModel
+from ostraka.solve.losses import Array
 from ostraka.tally import Tally
+from ostraka.tally.domain import Units
 
-__all__ = ["OURS", "PAPERS", "CompareSettings", "Described", "compare", "compare_trial", "described", "drawn_split"]
+__all__ = [
+    "OURS",
+    "PAPERS",
+    "CompareSettings",
+    "Described",
+    "compare",
+    "compare_trial",
+    "described",
+    "drawn_split",
+]
 
 OURS = ("auto", "moments", "cells", "consensus", "consensus-paper", "refine")
 PURE_ONLY = ("cells", "consensus-paper")
@@ -71,9 +82,13 @@ class CompareSettings:
         known = (*OURS, *(PAPERS if self.rare == 1.0 else ()), *PEERS)
         unknown = [name for name in self.methods if name not in known]
         if unknown:
-            raise ParameterError("methods", got=", ".join(unknown), allowed="some of " + ", ".join(known))
+            raise ParameterError(
+                "methods", got=", ".join(unknown), allowed="some of " + ", ".join(known)
+            )
         object.__setattr__(self, "methods", self.methods or known)
-        values = tuple(sorted({number("inv-epsilon", value, 1e-6, 1e6) for value in self.inverse_epsilons}))
+        values = tuple(
+            sorted({number("inv-epsilon", value, 1e-6, 1e6) for value in self.inverse_epsilons})
+        )
         object.__setattr__(self, "inverse_epsilons", values)
         number("delta", self.delta, 1e-30, 0.1)
         count("trials", self.trials, 1)
@@ -102,9 +117,20 @@ def compare(
     from ostraka.figures.comparison import draw_comparison
 
     trials = []
-    for alone in (replace(settings, methods=(method,)) for method in settings.methods):  # so that methods can be added to a finished run
+    for alone in (
+        replace(settings, methods=(method,)) for method in settings.methods
+    ):  # so that methods can be added to a finished run
         show = None if watch is None else watch(alone.methods[0])
-        trials += run_trials(data, alone, (n_parties,), out / "trials", measure=compare_trial, n_jobs=n_jobs, backend=backend, watch=show)
+        trials += run_trials(
+            data,
+            alone,
+            (n_parties,),
+            out / "trials",
+            measure=compare_trial,
+            n_jobs=n_jobs,
+            backend=backend,
+            watch=show,
+        )
     rows = rows_of(settings.task, trials)
     write_rows(rows, out)
     run = {"settings": asdict(settings), "parties": n_parties, "versions": versions()}
@@ -116,7 +142,9 @@ def compare(
     return rows
 
 
-def compare_trial(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> list[Measured]:
+def compare_trial(
+    data: Dataset, settings: CompareSettings, n_parties: int, trial: int
+) -> list[Measured]:
     """Everything that one split measures."""
     from threadpoolctl import threadpool_limits
 
@@ -140,30 +168,47 @@ def _papers(data: Dataset, settings: CompareSettings, n_parties: int, trial: int
         seed=settings.seed,
     )
     measured = run_trial(data, as_paper, n_parties, trial)
-    return [replace(each, calibration="pure") if each.calibration == "tight" else each for each in measured]
+    return [
+        replace(each, calibration="pure") if each.calibration == "tight" else each
+        for each in measured
+    ]
 
 
 def drawn_split(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Split:
     """The parties, the auxiliary set and the test set of one trial, in half-whitened features."""
-    ours = replace(TASKS[settings.task], prepare=partial(half_whitened_features, n_classes=len(data.classes)))
-    return split(data, ours, n_parties, stream(settings.seed, settings.task, n_parties, trial, "split"), rare=settings.rare)
+    ours = replace(
+        TASKS[settings.task], prepare=partial(half_whitened_features, n_classes=len(data.classes))
+    )
+    return split(
+        data,
+        ours,
+        n_parties,
+        stream(settings.seed, settings.task, n_parties, trial, "split"),
+        rare=settings.rare,
+    )
 
 
-def _others(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Iterator[Measured]:
+def _others(
+    data: Dataset, settings: CompareSettings, n_parties: int, trial: int
+) -> Iterator[Measured]:
     task, n_classes = TASKS[settings.task], len(data.classes)
     own = partial(stream, settings.seed, settings.task, n_parties, trial)
     drawn = drawn_split(data, settings, n_parties, trial)
-    given = PeerData(drawn.auxiliary.features, drawn.parties, drawn.test, n_classes, task.samples_each)
+    given = PeerData(
+        drawn.auxiliary.features, drawn.parties, drawn.test, n_classes, task.samples_each
+    )
 
     @cache
-    def votes(of_paper: bool) -> Tally:
+    def votes(of_paper: bool) -> Units:
         """Those of classifiers on our features, or on the paper's: the same rows either way, because the stream is the same."""
         voters = drawn
         if of_paper:
             voters = split(data, task, n_parties, own("split"), rare=settings.rare)
-        tally = Tally(drawn.auxiliary)
-        tally.add_counts(tally_linear_parties(voters.parties, voters.auxiliary, 1e-4, "logistic", n_jobs=1).counts, n_parties)
-        return tally
+        blocks = count_linear_votes(
+            voters.parties, voters.auxiliary.features, n_classes, 1e-4, "logistic", n_jobs=1
+        )
+        total: Units = np.sum([counts for _, counts in blocks], axis=0)
+        return total
 
     yield from _ours(drawn, settings, task.samples_each, own, votes)
     for name in settings.methods:
@@ -171,11 +216,17 @@ def _others(data: Dataset, settings: CompareSettings, n_parties: int, trial: int
             continue
         if not PEERS[name].private:
             found = PEERS[name].accuracies(given, 1.0, settings.delta, own(name), 1)
-            yield Measured(method=name, calibration="none", inverse_epsilon=0.0, accuracies=tuple(found))
+            yield Measured(
+                method=name, calibration="none", inverse_epsilon=0.0, accuracies=tuple(found)
+            )
             continue
         for inverse in settings.inverse_epsilons:
-            found = PEERS[name].accuracies(given, 1.0 / inverse, settings.delta, own(name, str(inverse)), settings.draws)
-            yield Measured(method=name, calibration="delta", inverse_epsilon=inverse, accuracies=tuple(found))
+            found = PEERS[name].accuracies(
+                given, 1.0 / inverse, settings.delta, own(name, str(inverse)), settings.draws
+            )
+            yield Measured(
+                method=name, calibration="delta", inverse_epsilon=inverse, accuracies=tuple(found)
+            )
 
 
 def _ours(
@@ -183,52 +234,95 @@ def _ours(
     settings: CompareSettings,
     samples_each: int,
     own: Callable[..., np.random.Generator],
-    votes: Callable[[bool], Tally],
+    votes: Callable[[bool], Units],
 ) -> Iterator[Measured]:
     for name in (name for name in OURS if name in settings.methods):
         for delta in (0.0, settings.delta):
             if name in PURE_ONLY and delta:
                 continue
-            for inverse in (*((0.0,) if name == "consensus-paper" else ()), *settings.inverse_epsilons):
-                terms = StatisticTerms(
-                    epsilon=1.0 / inverse if inverse else NO_NOISE, delta=delta, samples_each=samples_each, shift=settings.shift
-                )
+            for inverse in (
+                *((0.0,) if name == "consensus-paper" else ()),
+                *settings.inverse_epsilons,
+            ):
+                epsilon = 1.0 / inverse if inverse else NO_NOISE
                 generator = own(name, str(delta), str(inverse))
+                make = partial(
+                    _poll, drawn, delta=delta, samples_each=samples_each, shift=settings.shift
+                )
                 if name == "refine":
-                    models = _refined(drawn, terms, generator, settings.draws)
+                    models = _refined(drawn, make, epsilon, generator, settings.draws)
                 elif name.startswith("consensus"):
-                    planned = consensus.plan(drawn.auxiliary, len(drawn.parties), terms)
-                    total = consensus.statistic(votes(name == "consensus-paper"), planned)
-                    models = _shaken(planned, total, generator, settings.draws)
+                    poll = make("consensus", epsilon)
+                    total = votes(name == "consensus-paper")
+                    models = _shaken(poll, total, generator, settings.draws)
                 else:
-                    models = _shaken(*_summed(name, drawn, terms), generator, settings.draws)
-                found = tuple(accuracies(np.stack([model.weights for model in models]), drawn.test))
-                yield Measured(method=name, calibration="delta" if delta else "pure", inverse_epsilon=inverse, accuracies=found)
+                    poll = make(name, epsilon)
+                    models = _shaken(poll, _summed(poll, drawn), generator, settings.draws)
+                found = tuple(accuracies(np.stack(models), drawn.test))
+                yield Measured(
+                    method=name,
+                    calibration="delta" if delta else "pure",
+                    inverse_epsilon=inverse,
+                    accuracies=found,
+                )
 
 
-def _summed(name: str, drawn: Split, terms: StatisticTerms) -> tuple[StatisticPlan, Exact]:
-    n_parties = len(drawn.parties)
-    if name == "auto":
-        chosen, planned = auto.choose(drawn.auxiliary, n_parties, terms)
-    else:
-        chosen, planned = name, auto.METHODS[name].plan(drawn.auxiliary, n_parties, terms)
-    return planned, planned.added(auto.METHODS[chosen].contributions(drawn.parties, planned)).total
+def _poll(
+    drawn: Split,
+    method: str,
+    epsilon: float,
+    *,
+    delta: float,
+    samples_each: int,
+    shift: bool,
+    start: Any = None,
+) -> Poll:
+    heeded = CATALOGUE[method].options
+    options = {"samples_each": samples_each, "shift": shift or None, "start": start}
+    given = {name: value for name, value in options.items() if name in heeded}
+    return Poll.create(
+        drawn.auxiliary,
+        epsilon=epsilon,
+        delta=delta,
+        method=method,
+        parties=len(drawn.parties),
+        **given,
+    )
 
 
-def _shaken(planned: StatisticPlan, total: Exact, generator: np.random.Generator, n_draws: int) -> list[LinearModel]:
-    law: Law = planned.law
-    return [planned.model([q + int(z) for q, z in zip(total, row)]) for row in law.rehearse(generator, n_draws)]
+def _summed(poll: Poll, drawn: Split) -> Units:
+    tally = Tally(poll)
+    for names, block in poll.blocks(drawn.parties, Work()):
+        tally.add_block(names, block)
+    return tally.total
 
 
-def _refined(drawn: Split, terms: StatisticTerms, generator: np.random.Generator, n_draws: int) -> list[LinearModel]:
+def _shaken(poll: Poll, total: Units, generator: np.random.Generator, n_draws: int) -> list[Array]:
+    """Weights, one model for each draw of noise."""
+    mechanism = poll.mechanism(poll.expected_units)
+    vector: Exact = poll.method.statistic(total, mechanism)
+    drawn = mechanism.law.rehearse(generator, n_draws)
+    means = (mechanism.mean([q + int(z) for q, z in zip(vector, row)]) for row in drawn)
+    return [poll.model(mean, mechanism).weights for mean in means]
+
+
+def _refined(
+    drawn: Split,
+    make: Callable[..., Poll],
+    epsilon: float,
+    generator: np.random.Generator,
+    n_draws: int,
+) -> list[Array]:
     """Two rounds, with half of ε and δ each."""
-    half = replace(terms, epsilon=terms.epsilon / 2.0, delta=terms.delta / 2.0)
-    first, total = _summed("auto", drawn, half)
-    certificate = replace(first.certificate, randomness=FROM_A_SEED)
+    half = partial(make, epsilon=epsilon / 2.0, delta=make.keywords["delta"] / 2.0)  # type: ignore[attr-defined]
+    first = half("auto")
+    total = _summed(first, drawn)
+    certificate = replace(first.certificate(len(drawn.parties)), randomness=FROM_A_SEED)
     models = []
-    for start in _shaken(first, total, generator, n_draws):
-        second = refine.plan(Rehearsed(model=start, certificate=certificate), drawn.auxiliary, len(drawn.parties), half)
-        models += _shaken(second, second.added(refine.contributions(drawn.parties, second)).total, generator, 1)
+    for weights in _shaken(first, total, generator, n_draws):
+        model = LinearModel(task=first.task, weights=weights)
+        second = half("refine", start=Rehearsed(model=model, certificate=certificate))
+        models += _shaken(second, _summed(second, drawn), generator, 1)
     return models
 
 
@@ -246,26 +340,56 @@ class Described:
 def described(settings: CompareSettings) -> list[Described]:
     """Guarantee, trust and tuning of every method of a comparison."""
     known = {
-        "auto": Described("auto", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: chosen on made-up labels of the auxiliary set"),
-        "moments": Described("moments", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"),
-        "cells": Described("cells", "ε, pure", "coordinator, one upload", "none: from public numbers"),
-        "consensus": Described("consensus", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"),
-        "batch": Described("batch", "none: not private", "whoever holds all data", "λ = 1e-4, as in the paper"),
+        "auto": Described(
+            "auto",
+            "ε, pure; or (ε, δ)",
+            "coordinator, one upload",
+            "none: chosen on made-up labels of the auxiliary set",
+        ),
+        "moments": Described(
+            "moments", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"
+        ),
+        "cells": Described(
+            "cells", "ε, pure", "coordinator, one upload", "none: from public numbers"
+        ),
+        "consensus": Described(
+            "consensus",
+            "ε, pure; or (ε, δ)",
+            "coordinator, one upload",
+            "none: from public numbers",
+        ),
+        "batch": Described(
+            "batch", "none: not private", "whoever holds all data", "λ = 1e-4, as in the paper"
+        ),
         "consensus-paper": Described(
-            "consensus-paper", "ε, pure", "coordinator, one upload", "none; votes of the same local classifiers as `soft`"
+            "consensus-paper",
+            "ε, pure",
+            "coordinator, one upload",
+            "none; votes of the same local classifiers as `soft`",
         ),
         "refine": Described(
-            "refine", "ε, pure; or (ε, δ)", "coordinator, two uploads", "none: half of ε for auto, half for the second round"
+            "refine",
+            "ε, pure; or (ε, δ)",
+            "coordinator, two uploads",
+            "none: half of ε for auto, half for the second round",
         ),
-        "soft": Described("soft", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"),
+        "soft": Described(
+            "soft", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"
+        ),
         "avg": Described("avg", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"),
     }
-    known |= {name: Described(name, peer.guarantee, peer.trust, peer.tuning) for name, peer in PEERS.items()}
+    known |= {
+        name: Described(name, peer.guarantee, peer.trust, peer.tuning)
+        for name, peer in PEERS.items()
+    }
     return [known[name] for name in settings.methods]
 
 
 def _as_markdown(rows: Sequence[Described]) -> str:
-    lines = ["| method | guarantee, for a whole party | who is trusted | tuning |", "|---|---|---|---|"]
+    lines = [
+        "| method | guarantee, for a whole party | who is trusted | tuning |",
+        "|---|---|---|---|",
+    ]
     lines += [f"| `{row.method}` | {row.guarantee} | {row.trust} | {row.tuning} |" for row in rows]
     return "\n".join(lines) + "\n"
 
@@ -273,13 +397,25 @@ def _as_markdown(rows: Sequence[Described]) -> str:
 def _means(rows: Sequence[Row], settings: CompareSettings) -> str:
     """Mean accuracies, a row per method and promise; the best private one at each ε in bold."""
     private = [row for row in rows if row.calibration != "none" and row.inv_epsilon > 0.0]
-    best = {inverse: max(row.mean for row in private if row.inv_epsilon == inverse) for inverse in settings.inverse_epsilons}
-    lines = ["| 1/ε | | " + " | ".join(f"{inverse:g}" for inverse in settings.inverse_epsilons) + " |"]
+    best = {
+        inverse: max(row.mean for row in private if row.inv_epsilon == inverse)
+        for inverse in settings.inverse_epsilons
+    }
+    lines = [
+        "| 1/ε | | " + " | ".join(f"{inverse:g}" for inverse in settings.inverse_epsilons) + " |"
+    ]
     lines.append("|---|---|" + "---|" * len(settings.inverse_epsilons))
     promises = {"pure": "ε", "delta": "(ε, δ)"}
     for method, calibration in dict.fromkeys((row.method, row.calibration) for row in private):
-        means = {row.inv_epsilon: row.mean for row in private if (row.method, row.calibration) == (method, calibration)}
-        cells = (f"**{mean:.3f}**" if mean >= best[inverse] - 0.0005 else f"{mean:.3f}" for inverse, mean in sorted(means.items()))
+        means = {
+            row.inv_epsilon: row.mean
+            for row in private
+            if (row.method, row.calibration) == (method, calibration)
+        }
+        cells = (
+            f"**{mean:.3f}**" if mean >= best[inverse] - 0.0005 else f"{mean:.3f}"
+            for inverse, mean in sorted(means.items())
+        )
         lines.append(f"| `{method}` | {promises[calibration]} | " + " | ".join(cells) + " |")
     references = [f"`{row.method}` {row.mean:.3f}" for row in rows if row.calibration == "none"]
     return "\n".join(lines) + f"\n\nNot private: {', '.join(references) or 'none'}.\n"

@@ -6,26 +6,31 @@ rehearsals; the release at the end, by `auto` at ε = 1, is real.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias, final, get_args
 
 import numpy as np
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.local.named import named
-from ostraka.local.parties import Parties, Watch, linear_parameters, tally_parties
-from ostraka.methods import auto, avg, batch, soft, vote
-from ostraka.methods.output_perturbation import Plan
-from ostraka.methods.statistic import StatisticTerms
-from ostraka.methods.terms import Calibration, Terms
-from ostraka.model import LinearModel, Task
-from ostraka.noise import Rehearsal
-from ostraka.planner import METHODS
-from ostraka.release import Rehearsed, Release
+from ostraka.expect.planner import METHODS
+from ostraka.mechanism import Rehearsal
+from ostraka.methods.base import Calibration, Options, Watch, Work
+from ostraka.methods.references import fit_batch
+from ostraka.methods.registry import METHODS as ALL
+from ostraka.party.rows import Parties
+from ostraka.party.training.named import named
+from ostraka.party.training.parameters import trained_linear
+from ostraka.party.training.votes import count_votes
+from ostraka.poll import Poll
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.promise import Promise
+from ostraka.public.task import Task
+from ostraka.public.whitening import half_whitened
+from ostraka.publishing import publish
+from ostraka.release import Release
+from ostraka.release.model import LinearModel
+from ostraka.solve.losses import Array
 from ostraka.tally import Tally
-from ostraka.whitening import half_whitened
+from ostraka.tally.domain import Units
 
 __all__ = ["Demonstration", "EPSILONS", "digits"]
 
@@ -58,61 +63,90 @@ def digits(watch: Watch | None = None) -> Demonstration:
     samples, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(samples))
     samples, labels = samples[order], labels[order]
-    auxiliary = AuxiliarySet.scaled(samples[:N_AUXILIARY], tuple(range(10)), standardise=True, quantile=0.95)
+    auxiliary = AuxiliarySet.scaled(
+        samples[:N_AUXILIARY], tuple(range(10)), standardise=True, quantile=0.95
+    )
     task = Task.of(auxiliary)
     private = slice(N_AUXILIARY, N_AUXILIARY + N_PARTIES * SAMPLES_EACH)
     features = task.features(samples[private])
-    parties = Parties.group(features, labels[private], np.repeat(np.arange(N_PARTIES), SAMPLES_EACH))
+    parties = Parties.group(
+        features, labels[private], np.repeat(np.arange(N_PARTIES), SAMPLES_EACH)
+    )
     test = (samples[private.stop :], labels[private.stop :])
 
-    tally = tally_parties(parties, named("mixed"), auxiliary, n_jobs=1, watch=watch)
-    parameters = list(linear_parameters(parties, 10, LAMBDA, "logistic", n_jobs=1))
+    blocks = count_votes(parties, auxiliary.features, 10, named("mixed"), n_jobs=1, watch=watch)
+    counts = np.sum([block for _, block in blocks], axis=0)
+    parameters = np.concatenate(list(trained_linear(parties, 10, LAMBDA, "logistic", 1, None)))
     curves: Curves = {
-        (method, calibration): _curve(method, calibration, auxiliary, tally, parameters, test)
+        (method, calibration): _curve(method, calibration, auxiliary, counts, parameters, test)
         for method in METHODS
         for calibration in get_args(Calibration)
     }
-    public = AuxiliarySet(samples[:N_AUXILIARY], tuple(range(10)), preprocessing=half_whitened(samples[:N_AUXILIARY], 10))
-    ours = Parties.group(samples[private], labels[private], np.repeat(np.arange(N_PARTIES), SAMPLES_EACH)).mapped(Task.of(public).features)
-    curves["auto", "tight"] = _own_curve(ours, public, test)
+    public = AuxiliarySet(
+        samples[:N_AUXILIARY],
+        tuple(range(10)),
+        preprocessing=half_whitened(samples[:N_AUXILIARY], 10),
+    )
+    rows = (samples[private], labels[private], np.repeat(np.arange(N_PARTIES), SAMPLES_EACH))
+    curves["auto", "tight"] = _own_curve(rows, public, test)
     references = {
-        "batch": batch.fit(samples[private], labels[private], task, LAMBDA).score(*test),
-        "indiv": float(np.mean([LinearModel(task=task, weights=weights).score(*test) for weights in parameters])),
+        "batch": fit_batch(samples[private], labels[private], task, LAMBDA).score(*test),
+        "indiv": float(
+            np.mean(
+                [LinearModel(task=task, weights=weights).score(*test) for weights in parameters]
+            )
+        ),
     }
-    release = auto.release(ours, public, StatisticTerms(epsilon=1.0, samples_each=SAMPLES_EACH))
+    poll, tally = _polled(rows, public, 1.0)
+    release = publish(poll, tally)
     assert isinstance(release, Release)
     return Demonstration(curves, references, release)
 
 
 def _curve(
-    method: str, calibration: Calibration, auxiliary: AuxiliarySet, tally: Tally, parameters: Sequence[Any], test: tuple[Any, Any]
+    name: str,
+    calibration: Calibration,
+    auxiliary: AuxiliarySet,
+    counts: Units,
+    parameters: Array,
+    test: tuple[Any, Any],
 ) -> tuple[list[float], list[float]]:
     """The private vector does not depend on ε, so it is computed once and rehearsed with many noises."""
-    terms = partial(Terms, lambda_=LAMBDA, calibration=calibration)
-    plans = [_plan(method, auxiliary, terms(epsilon=epsilon)) for epsilon in EPSILONS]
-    if method == "avg":
-        vector = avg.statistic(parameters, plans[0])
-    else:
-        vector = (soft.statistic if method == "soft" else vote.statistic)(tally, plans[0])
-    scores = [[_drawn(plan, vector, seed).model.score(*test) for seed in range(N_DRAWS)] for plan in plans]
+    options = Options(lambda_=LAMBDA, calibration=calibration)
+    method = ALL[name].create(auxiliary, N_PARTIES, Promise(epsilon=1.0), options)
+    total = method.rounded(parameters).sum(axis=0) if name == "avg" else counts
+    vector, scores = None, []
+    for epsilon in EPSILONS:
+        mechanism = method.mechanism(Promise(epsilon=epsilon), N_PARTIES)
+        vector = method.statistic(total, mechanism) if vector is None else vector
+        drawn = (mechanism.mean(mechanism.draw(vector, Rehearsal(seed))) for seed in range(N_DRAWS))
+        task = Task.of(auxiliary)
+        models = (LinearModel(task=task, weights=method.weights(mean, mechanism)) for mean in drawn)
+        scores.append([model.score(*test) for model in models])
     return [float(np.mean(row)) for row in scores], [float(np.std(row)) for row in scores]
 
 
-def _own_curve(parties: Parties, public: AuxiliarySet, test: tuple[Any, Any]) -> tuple[list[float], list[float]]:
+def _own_curve(
+    rows: tuple[Any, Any, Any], public: AuxiliarySet, test: tuple[Any, Any]
+) -> tuple[list[float], list[float]]:
     """`auto`: the statistic is another one at every ε."""
     scores = []
     for epsilon in EPSILONS:
-        name, planned = auto.choose(public, N_PARTIES, StatisticTerms(epsilon=epsilon, samples_each=SAMPLES_EACH))
-        total = planned.added(auto.METHODS[name].contributions(parties, planned)).total
-        scores.append([planned.publish_total(total, Rehearsal(seed)).model.score(*test) for seed in range(N_DRAWS)])
+        poll, tally = _polled(rows, public, epsilon)
+        rehearsed = (publish(poll, tally, Rehearsal(seed)) for seed in range(N_DRAWS))
+        scores.append([outcome.score(*test) for outcome in rehearsed])
     return [float(np.mean(row)) for row in scores], [float(np.std(row)) for row in scores]
 
 
-def _plan(method: str, auxiliary: AuxiliarySet, terms: Terms) -> Plan:
-    if method == "avg":
-        return avg.plan(Task.of(auxiliary), N_PARTIES, terms)
-    return (soft.plan if method == "soft" else vote.plan)(auxiliary, N_PARTIES, terms)
-
-
-def _drawn(plan: Plan, vector: list[int], seed: int) -> Release | Rehearsed:
-    return plan.publish(vector, Rehearsal(seed))
+def _polled(rows: tuple[Any, Any, Any], public: AuxiliarySet, epsilon: float) -> tuple[Poll, Tally]:
+    poll = Poll.create(
+        public,
+        epsilon=epsilon,
+        parties=N_PARTIES,
+        samples_each=SAMPLES_EACH,
+        title="Handwritten digits",
+    )
+    tally = Tally(poll)
+    for names, block in poll.blocks(poll.parties(*rows), Work()):
+        tally.add_block(names, block)
+    return poll, tally

@@ -67,8 +67,14 @@ def run_trials(
     if n_jobs == 0:
         raise ParameterError("jobs", got=0, allowed="1 or more, or -1 for one per core")
     if scheduler is not None and backend == "loky":
-        raise ParameterError("scheduler", got=scheduler, allowed="none without a cluster; or --backend dask, or ray")
-    jobs = [(n_parties, number) for n_parties in sorted(panels, reverse=True) for number in range(settings.trials)]
+        raise ParameterError(
+            "scheduler", got=scheduler, allowed="none without a cluster; or --backend dask, or ray"
+        )
+    jobs = [
+        (n_parties, number)
+        for n_parties in sorted(panels, reverse=True)
+        for number in range(settings.trials)
+    ]
     found = {job: trial for job in jobs if (trial := _read(kept, *job)) is not None}
     missing = [job for job in jobs if job not in found]
     done = _run(data, settings, missing, measure, n_jobs, backend, scheduler)
@@ -81,7 +87,11 @@ def run_trials(
 def n_finished(data: Dataset, settings: Seeded, panels: Sequence[int], folder: Path) -> int:
     """How many trials of such a run are there already."""
     kept = _folder(folder, settings, data)
-    return sum(_read(kept, n_parties, number) is not None for n_parties in panels for number in range(settings.trials))
+    return sum(
+        _read(kept, n_parties, number) is not None
+        for n_parties in panels
+        for number in range(settings.trials)
+    )
 
 
 def _folder(folder: Path, settings: Seeded, data: Dataset) -> Path:
@@ -119,7 +129,10 @@ def _spread(backend: Backend, scheduler: str | None, data: Dataset, n_jobs: int)
         with parallel_config(backend="loky", n_jobs=n_jobs, inner_max_num_threads=1):
             yield
     elif backend == "dask":
-        with _dask_client(scheduler), parallel_config(backend="dask", n_jobs=n_jobs, scatter=[data]):
+        with (
+            _dask_client(scheduler),
+            parallel_config(backend="dask", n_jobs=n_jobs, scatter=[data]),
+        ):
             yield
     elif backend == "ray":
         _register_ray(scheduler)
@@ -133,13 +146,23 @@ def _dask_client(scheduler: str | None) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise ParameterError("backend", got="dask", allowed="loky, unless you pip install distributed") from None
+        raise ParameterError(
+            "backend", got="dask", allowed="loky, unless you pip install distributed"
+        ) from None
     if scheduler is None:
-        raise ParameterError("scheduler", got=None, allowed="the address of a running Dask scheduler, such as tcp://host:8786")
+        raise ParameterError(
+            "scheduler",
+            got=None,
+            allowed="the address of a running Dask scheduler, such as tcp://host:8786",
+        )
     try:
         return Client(scheduler, timeout=20)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise ParameterError("scheduler", got=scheduler, allowed=f"the address of a Dask scheduler that answers ({error})") from None
+        raise ParameterError(
+            "scheduler",
+            got=scheduler,
+            allowed=f"the address of a Dask scheduler that answers ({error})",
+        ) from None
 
 
 def _register_ray(scheduler: str | None) -> None:
@@ -147,7 +170,9 @@ def _register_ray(scheduler: str | None) -> None:
         import ray
         from ray.util.joblib import register_ray
     except ImportError:
-        raise ParameterError("backend", got="ray", allowed="loky, unless you pip install ray") from None
+        raise ParameterError(
+            "backend", got="ray", allowed="loky, unless you pip install ray"
+        ) from None
     if not ray.is_initialized():
         ray.init(address=scheduler or "auto")
     register_ray()
@@ -164,14 +189,19 @@ def _file(folder: Path, n_parties: int, number: int) -> Path:
 
 
 def _write(folder: Path, trial: Trial) -> None:
-    write_atomically(_file(folder, trial.n_parties, trial.number), json.dumps([asdict(each) for each in trial.measured]).encode())
+    write_atomically(
+        _file(folder, trial.n_parties, trial.number),
+        json.dumps([asdict(each) for each in trial.measured]).encode(),
+    )
 
 
 def _read(folder: Path, n_parties: int, number: int) -> Trial | None:
     """A finished trial, or None if there is none; a file that is not one is as good as none, and is written anew."""
     try:
         content = json.loads(_file(folder, n_parties, number).read_bytes())
-        measured = [Measured(**{**each, "accuracies": tuple(each["accuracies"])}) for each in content]
+        measured = [
+            Measured(**{**each, "accuracies": tuple(each["accuracies"])}) for each in content
+        ]
         return Trial(n_parties, number, tuple(measured)) if measured else None
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None

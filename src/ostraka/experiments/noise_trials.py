@@ -11,30 +11,45 @@ from collections.abc import Sequence
 import numpy as np
 
 from ostraka.experiments.tasks import Test
-from ostraka.losses import Array
-from ostraka.methods.output_perturbation import Exact, Plan
+from ostraka.mechanism.laws import Exact
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.base import Method
+from ostraka.solve.losses import Array
 
-__all__ = ["accuracies", "accuracy", "noisy_accuracies", "weights_of", "unit_noise", "exponential_noise"]
+__all__ = [
+    "accuracies",
+    "accuracy",
+    "noisy_accuracies",
+    "weights_of",
+    "unit_noise",
+    "exponential_noise",
+]
 
 SCORES_AT_ONCE = 2**22
 
 
-def weights_of(vector: Exact, plan: Plan) -> Array:
+def weights_of(vector: Exact, method: Method, mechanism: Mechanism) -> Array:
     """The model that would be released without noise."""
-    return plan.coordinates.weights(np.array([float(unit) for unit in vector]) * plan.certificate.grid)
+    return method.weights(mechanism.mean(vector), mechanism)
 
 
-def unit_noise(plan: Plan, generator: np.random.Generator, n_draws: int) -> Array:
-    """Noise of the plan's ε, as weights: (n, d) or (n, d, K)."""
-    return np.stack([plan.coordinates.weights(row) for row in plan.noise.rehearse(generator, n_draws)])
+def unit_noise(
+    method: Method, mechanism: Mechanism, generator: np.random.Generator, n_draws: int
+) -> Array:
+    """Noise of the mechanism's ε, as weights: (n, d) or (n, d, K)."""
+    drawn = mechanism.rehearse(generator, n_draws)
+    return np.stack([method.weights(row, mechanism) for row in drawn])
 
 
-def exponential_noise(plan: Plan, generator: np.random.Generator, n_draws: int) -> Array:
+def exponential_noise(
+    method: Method, mechanism: Mechanism, generator: np.random.Generator, n_draws: int
+) -> Array:
     """The hypothesis about the paper's figures: the right direction, a length of Exp(S/ε) instead of Gamma(D, S/ε). NOT private."""
-    directions = generator.standard_normal((n_draws, plan.certificate.dimension))
+    directions = generator.standard_normal((n_draws, mechanism.dimension))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    lengths = plan.certificate.noise_scale * generator.standard_exponential((n_draws, 1))
-    return np.stack([plan.coordinates.weights(row) for row in directions * lengths])
+    scale = mechanism.noise_scale / mechanism.divisor
+    lengths = scale * generator.standard_exponential((n_draws, 1))
+    return np.stack([method.weights(row, mechanism) for row in directions * lengths])
 
 
 def accuracy(weights: Array, test: Test) -> float:
@@ -51,15 +66,23 @@ def accuracies(models: Array, test: Test) -> list[float]:
     return found
 
 
-def noisy_accuracies(weights: Array, noise: Array, inverse_epsilons: Sequence[float], test: Test) -> Array:
+def noisy_accuracies(
+    weights: Array, noise: Array, inverse_epsilons: Sequence[float], test: Test
+) -> Array:
     """Accuracies of `weights` + `noise`·(1/ε), of shape (values of 1/ε, draws)."""
     n_draws, outputs = len(noise), int(np.prod(weights.shape[1:]))
-    columns = noise.reshape(n_draws, -1, outputs).transpose(1, 0, 2).reshape(-1, n_draws * outputs)  # (d, draws·outputs)
+    columns = (
+        noise.reshape(n_draws, -1, outputs).transpose(1, 0, 2).reshape(-1, n_draws * outputs)
+    )  # (d, draws·outputs)
     right = np.zeros((len(inverse_epsilons), n_draws))
     step = max(1, SCORES_AT_ONCE // (n_draws * outputs))
     for start in range(0, test.labels.shape[0], step):
         rows = slice(start, start + step)
-        features, labels, repeats = test.features[rows], test.labels[rows], test.repeats[rows].astype(np.float64)
+        features, labels, repeats = (
+            test.features[rows],
+            test.labels[rows],
+            test.repeats[rows].astype(np.float64),
+        )
         clean = (features @ weights.reshape(-1, outputs))[:, np.newaxis, :]
         shaken = (features @ columns).reshape(-1, n_draws, outputs)
         for position, inverse in enumerate(inverse_epsilons):

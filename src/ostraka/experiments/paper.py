@@ -70,14 +70,19 @@ def compare(rows: Sequence[Row]) -> list[Comparison]:
         here = [row for row in rows if row.task == each.task]
         ours = each.measure(here, each.parties)
         if ours is not None:
-            found.append(Comparison(each.what, each.parties, each.value, ours, each.spread, each.remark))
+            found.append(
+                Comparison(each.what, each.parties, each.value, ours, each.spread, each.remark)
+            )
     return found
 
 
 def as_markdown(comparisons: Sequence[Comparison]) -> str:
     """A table."""
     lines = ["| | parties | paper | ours | difference | |", "|---|---|---|---|---|---|"]
-    lines += [f"| {c.what} | {c.parties} | {c.paper:.3g} | {c.ours:.3g} | {c.difference:+.2g} | {c.verdict} |" for c in comparisons]
+    lines += [
+        f"| {c.what} | {c.parties} | {c.paper:.3g} | {c.ours:.3g} | {c.difference:+.2g} | {c.verdict} |"
+        for c in comparisons
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -85,19 +90,26 @@ def _at_zero(method: str) -> Callable[[Sequence[Row], int], float | None]:
     """The accuracy without noise; the calibrations agree there."""
 
     def measure(rows: Sequence[Row], parties: int) -> float | None:
-        found = [value_at(rows, method, calibration, parties, 0.0) for calibration in ("none", "paper", "tight")]
+        found = [
+            value_at(rows, method, calibration, parties, 0.0)
+            for calibration in ("none", "paper", "tight")
+        ]
         return next((row.mean for row in found if row is not None), None)
 
     return measure
 
 
-def _until(method: str, other: str, slack: float, calibration: str = "paper") -> Callable[[Sequence[Row], int], float | None]:
+def _until(
+    method: str, other: str, slack: float, calibration: str = "paper"
+) -> Callable[[Sequence[Row], int], float | None]:
     """The 1/ε up to which `method` is at least `other` less `slack`; the last one measured if it is never below."""
 
     def measure(rows: Sequence[Row], parties: int) -> float | None:
         reference = _at_zero(other)(rows, parties)
         curve = sorted(
-            (row.inv_epsilon, row.mean) for row in rows if (row.method, row.calibration, row.parties) == (method, calibration, parties)
+            (row.inv_epsilon, row.mean)
+            for row in rows
+            if (row.method, row.calibration, row.parties) == (method, calibration, parties)
         )
         if reference is None or len(curve) < 2:
             return None
@@ -131,22 +143,112 @@ _POSITIONS = (
 )
 _GUESS = "what the paper may have done: a guess, which nothing in its text proves"
 REPORTED = (
-    _Reported("har", 1000, "batch", 0.90, _at_zero("batch"), 0.015, "another draw of the split, another copy of the data"),
-    _Reported("har", 1000, "indiv", 0.47, _at_zero("indiv"), 0.02, "local classifiers solved to the end are a little better"),
-    _Reported("har", 1000, "vote at 1/ε = 0", 0.79, _at_zero("vote"), 0.02, "another draw of the split, another copy of the data"),
-    _Reported("har", 1000, "soft at 1/ε = 0", 0.76, _at_zero("soft"), 0.02, "another draw of the split, another copy of the data"),
     _Reported(
-        "har", 1000, "avg at 1/ε = 0", 0.67, _at_zero("avg"), 0.02, "depends on how features are centred: see the page on the reproduction"
-    ),
-    _Reported("har", 1000, "vote at 1/ε = 0.1 (chance)", 1 / 6, _at("vote", 0.1), 0.05, "not as lost as the paper says"),
-    _Reported("har", 1000, "soft above indiv until 1/ε =", 1.0, _until("soft", "indiv", 0.0), 0.5, _POSITIONS),
-    _Reported("har", 1000, "avg above indiv until 1/ε =", 1.0, _until("avg", "indiv", 0.0), 0.5, _POSITIONS),
-    _Reported(
-        "har", 1000, "the same for soft without the factor D (not private)", 1.0, _until("soft", "indiv", 0.0, HYPOTHESIS), 0.5, _GUESS
+        "har",
+        1000,
+        "batch",
+        0.90,
+        _at_zero("batch"),
+        0.015,
+        "another draw of the split, another copy of the data",
     ),
     _Reported(
-        "har", 1000, "the same for avg without the factor D (not private)", 1.0, _until("avg", "indiv", 0.0, HYPOTHESIS), 0.5, _GUESS
+        "har",
+        1000,
+        "indiv",
+        0.47,
+        _at_zero("indiv"),
+        0.02,
+        "local classifiers solved to the end are a little better",
     ),
-    _Reported("kdd99", 20000, "soft within 0.01 of batch until 1/ε =", 10.0, _until("soft", "batch", CLOSE), 5.0, _POSITIONS),
-    _Reported("kdd99", 20000, "the same without the factor D (not private)", 10.0, _until("soft", "batch", CLOSE, HYPOTHESIS), 5.0, _GUESS),
+    _Reported(
+        "har",
+        1000,
+        "vote at 1/ε = 0",
+        0.79,
+        _at_zero("vote"),
+        0.02,
+        "another draw of the split, another copy of the data",
+    ),
+    _Reported(
+        "har",
+        1000,
+        "soft at 1/ε = 0",
+        0.76,
+        _at_zero("soft"),
+        0.02,
+        "another draw of the split, another copy of the data",
+    ),
+    _Reported(
+        "har",
+        1000,
+        "avg at 1/ε = 0",
+        0.67,
+        _at_zero("avg"),
+        0.02,
+        "depends on how features are centred: see the page on the reproduction",
+    ),
+    _Reported(
+        "har",
+        1000,
+        "vote at 1/ε = 0.1 (chance)",
+        1 / 6,
+        _at("vote", 0.1),
+        0.05,
+        "not as lost as the paper says",
+    ),
+    _Reported(
+        "har",
+        1000,
+        "soft above indiv until 1/ε =",
+        1.0,
+        _until("soft", "indiv", 0.0),
+        0.5,
+        _POSITIONS,
+    ),
+    _Reported(
+        "har",
+        1000,
+        "avg above indiv until 1/ε =",
+        1.0,
+        _until("avg", "indiv", 0.0),
+        0.5,
+        _POSITIONS,
+    ),
+    _Reported(
+        "har",
+        1000,
+        "the same for soft without the factor D (not private)",
+        1.0,
+        _until("soft", "indiv", 0.0, HYPOTHESIS),
+        0.5,
+        _GUESS,
+    ),
+    _Reported(
+        "har",
+        1000,
+        "the same for avg without the factor D (not private)",
+        1.0,
+        _until("avg", "indiv", 0.0, HYPOTHESIS),
+        0.5,
+        _GUESS,
+    ),
+    _Reported(
+        "kdd99",
+        20000,
+        "soft within 0.01 of batch until 1/ε =",
+        10.0,
+        _until("soft", "batch", CLOSE),
+        5.0,
+        _POSITIONS,
+    ),
+    _Reported(
+        "kdd99",
+        20000,
+        "the same without the factor D (not private)",
+        10.0,
+        _until("soft", "batch", CLOSE, HYPOTHESIS),
+        5.0,
+        _GUESS,
+    ),
 )

@@ -34,7 +34,11 @@ def panels_of(settings: Settings, data: Dataset, parties: int | None) -> tuple[i
     task = TASKS[settings.task]
     if settings.natural_parties:
         if parties is not None:
-            raise ParameterError("parties", got=parties, allowed="none with natural parties: the data says how many there are")
+            raise ParameterError(
+                "parties",
+                got=parties,
+                allowed="none with natural parties: the data says how many there are",
+            )
         return (n_natural(data),)
     panels = task.panels if parties is None else (parties,)
     for n_parties in panels:
@@ -54,7 +58,16 @@ def reproduce(
     watch: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
 ) -> Reproduced:
     """Run what is missing, then write results.json, results.csv, run.json, figure.png, figure.svg and paper.md into `out`."""
-    trials = run_trials(data, settings, panels, out / "trials", n_jobs=n_jobs, backend=backend, scheduler=scheduler, watch=watch)
+    trials = run_trials(
+        data,
+        settings,
+        panels,
+        out / "trials",
+        n_jobs=n_jobs,
+        backend=backend,
+        scheduler=scheduler,
+        watch=watch,
+    )
     rows = rows_of(settings.task, trials)
     write_rows(rows, out)
     write_run(settings, panels, out)
@@ -70,4 +83,7 @@ def reproduce(
 def _as_in_the_paper(settings: Settings) -> bool:
     """Other parties, other classifiers, other features or another λ are not what the paper measured."""
     usual = Settings(task=settings.task)
-    return all(getattr(settings, name) == getattr(usual, name) for name in ("natural_parties", "local", "lambda_", "centre"))
+    return all(
+        getattr(settings, name) == getattr(usual, name)
+        for name in ("natural_parties", "local", "lambda_", "centre")
+    )

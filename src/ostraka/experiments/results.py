@@ -41,22 +41,45 @@ def rows_of(task: str, trials: Iterable[Trial]) -> list[Row]:
     gathered: dict[tuple[str, str, int, float], list[float]] = defaultdict(list)
     for trial in trials:
         for each in trial.measured:
-            gathered[each.method, each.calibration, trial.n_parties, each.inverse_epsilon] += each.accuracies
+            gathered[each.method, each.calibration, trial.n_parties, each.inverse_epsilon] += (
+                each.accuracies
+            )
     return [
-        Row(task, method, calibration, parties, inverse, float(np.mean(values)), float(np.std(values)), len(values))
+        Row(
+            task,
+            method,
+            calibration,
+            parties,
+            inverse,
+            float(np.mean(values)),
+            float(np.std(values)),
+            len(values),
+        )
         for (method, calibration, parties, inverse), values in gathered.items()
     ]
 
 
-def value_at(rows: Iterable[Row], method: str, calibration: str, parties: int, inv_epsilon: float) -> Row | None:
+def value_at(
+    rows: Iterable[Row], method: str, calibration: str, parties: int, inv_epsilon: float
+) -> Row | None:
     """One row, if it was measured."""
     wanted = (method, calibration, parties, inv_epsilon)
-    return next((row for row in rows if (row.method, row.calibration, row.parties, row.inv_epsilon) == wanted), None)
+    return next(
+        (
+            row
+            for row in rows
+            if (row.method, row.calibration, row.parties, row.inv_epsilon) == wanted
+        ),
+        None,
+    )
 
 
 def write_rows(rows: Sequence[Row], folder: Path) -> None:
     """`results.json` and `results.csv`, with the same content."""
-    write_atomically(folder / "results.json", (json.dumps([asdict(row) for row in rows], indent=1) + "\n").encode())
+    write_atomically(
+        folder / "results.json",
+        (json.dumps([asdict(row) for row in rows], indent=1) + "\n").encode(),
+    )
     text = io.StringIO(newline="")
     table = csv.DictWriter(text, [field.name for field in fields(Row)], lineterminator="\n")
     table.writeheader()

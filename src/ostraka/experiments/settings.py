@@ -13,10 +13,19 @@ from typing import Any, final, get_args
 import numpy as np
 
 from ostraka.errors import ParameterError, count, number
-from ostraka.local.named import NAMES
-from ostraka.methods.terms import LAMBDAS, Calibration
+from ostraka.methods.base import LAMBDAS, Calibration
+from ostraka.party.training.named import NAMES
 
-__all__ = ["METHODS", "REFERENCES", "HYPOTHESIS", "INVERSE_EPSILONS", "Settings", "digest", "stream", "versions"]
+__all__ = [
+    "METHODS",
+    "REFERENCES",
+    "HYPOTHESIS",
+    "INVERSE_EPSILONS",
+    "Settings",
+    "digest",
+    "stream",
+    "versions",
+]
 
 METHODS = ("soft", "avg", "vote")
 REFERENCES = ("batch", "indiv")
@@ -63,7 +72,15 @@ class Settings:
     def __post_init__(self) -> None:
         _check_choices("methods", self.methods, (*METHODS, *REFERENCES))
         _check_choices("calibrations", self.calibrations, get_args(Calibration))
-        inverse = tuple(sorted({number("inv-epsilon", value, 0.0, LARGEST_INVERSE) for value in self.inverse_epsilons} | {0.0}))
+        inverse = tuple(
+            sorted(
+                {
+                    number("inv-epsilon", value, 0.0, LARGEST_INVERSE)
+                    for value in self.inverse_epsilons
+                }
+                | {0.0}
+            )
+        )
         object.__setattr__(self, "inverse_epsilons", inverse)
         object.__setattr__(self, "lambda_", number("lambda", self.lambda_, *LAMBDAS))
         count("trials", self.trials, 1, 10**6)
@@ -72,7 +89,9 @@ class Settings:
         if self.local not in NAMES:
             raise ParameterError("local", got=self.local, allowed=", ".join(NAMES))
         if self.local != "linear" and "avg" in self.methods:
-            kept = tuple(method for method in self.methods if method != "avg")  # it averages the parameters of linear classifiers
+            kept = tuple(
+                method for method in self.methods if method != "avg"
+            )  # it averages the parameters of linear classifiers
             if not kept:
                 raise ParameterError("local", got=self.local, allowed='"linear" for the method avg')
             object.__setattr__(self, "methods", kept)
@@ -133,4 +152,6 @@ def _version(package: str) -> str | None:
 def _check_choices(name: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:
     unknown = [value for value in given if value not in known]
     if unknown or not given:
-        raise ParameterError(name, got=", ".join(unknown) or "nothing", allowed="some of " + ", ".join(known))
+        raise ParameterError(
+            name, got=", ".join(unknown) or "nothing", allowed="some of " + ", ".join(known)
+        )

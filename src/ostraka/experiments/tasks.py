@@ -15,16 +15,25 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.classes import Indices
-from ostraka.components import occupied_columns, principal_components
 from ostraka.datasets.dataset import Dataset, Labelled
 from ostraka.errors import InputError, ParameterError, count
-from ostraka.local.parties import Parties
-from ostraka.preprocessing import Features, Preprocessing, Samples, is_sparse
-from ostraka.whitening import half_whitened
+from ostraka.party.rows import Parties
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.classes import Indices
+from ostraka.public.components import occupied_columns, principal_components
+from ostraka.public.preprocessing import Features, Preprocessing, Samples, is_sparse
+from ostraka.public.whitening import half_whitened
 
-__all__ = ["TASKS", "PaperTask", "Split", "Test", "check_fits", "half_whitened_features", "n_natural", "split"]
+__all__ = [
+    "TASKS",
+    "PaperTask",
+    "Split",
+    "Test",
+    "check_fits",
+    "half_whitened_features",
+    "n_natural",
+    "split",
+]
 
 N_COMPONENTS = 50
 
@@ -100,7 +109,10 @@ def split(
 def n_natural(data: Dataset) -> int:
     """How many natural parties the training rows have."""
     if data.train.sources is None:
-        raise InputError(f"The rows of {data.name} do not say where they came from.", "Natural parties: har (people), urls (collections).")
+        raise InputError(
+            f"The rows of {data.name} do not say where they came from.",
+            "Natural parties: har (people), urls (collections).",
+        )
     return len(np.unique(data.train.sources))
 
 
@@ -112,7 +124,9 @@ def check_fits(data: Dataset, task: PaperTask, n_parties: int) -> None:
         raise ParameterError("parties", got=n_parties, allowed=f"2 to {most}: {each}")
 
 
-def _equal(rest: NDArray[np.intp], n_parties: int, task: PaperTask) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def _equal(
+    rest: NDArray[np.intp], n_parties: int, task: PaperTask
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
     return rest[: n_parties * task.samples_each], np.repeat(np.arange(n_parties), task.samples_each)
 
 
@@ -123,14 +137,20 @@ def _natural(train: Labelled, rest: NDArray[np.intp]) -> tuple[NDArray[np.intp],
 
 def _components(samples: Samples, centre: bool) -> Callable[[Samples], Features]:
     """Principal components of the auxiliary samples, scaled by the longest of them."""
-    kept = occupied_columns(samples) if is_sparse(samples) else None  # columns that no auxiliary sample has say nothing
+    kept = (
+        occupied_columns(samples) if is_sparse(samples) else None
+    )  # columns that no auxiliary sample has say nothing
     narrow = samples if kept is None else samples[:, kept]
     mean, components = principal_components(narrow, N_COMPONENTS, centre=centre)
     fitted = Preprocessing(center=mean if centre else None, components=components).scaled_to(narrow)
     return fitted if kept is None else lambda rows: fitted(rows[:, kept])
 
 
-def half_whitened_features(samples: Samples, centre: bool, n_classes: int) -> Callable[[Samples], Features]:  # noqa: ARG001
+def half_whitened_features(
+    samples: Samples,
+    centre: bool,  # noqa: ARG001
+    n_classes: int,
+) -> Callable[[Samples], Features]:
     """What our own methods and their peers see: `whitening.half_whitened`, of the columns that occur."""
     kept = occupied_columns(samples) if is_sparse(samples) else None
     fitted = half_whitened(samples if kept is None else samples[:, kept], n_classes)
@@ -150,11 +170,30 @@ def _standardised(samples: Samples, centre: bool) -> Callable[[Samples], Feature
 TASKS = {
     task.name: task
     for task in (
-        PaperTask(name="har", title="Activity (UCI HAR)", panels=(1000,), samples_each=6, n_auxiliary=1352, prepare=_components),
         PaperTask(
-            name="kdd99", title="Intrusion (KDD-99)", panels=(5000, 10000, 20000), samples_each=22, n_auxiliary=43000, prepare=_ranges
+            name="har",
+            title="Activity (UCI HAR)",
+            panels=(1000,),
+            samples_each=6,
+            n_auxiliary=1352,
+            prepare=_components,
         ),
-        PaperTask(name="url", title="Malicious URL", panels=(5000, 10000, 20000), samples_each=9, n_auxiliary=16000, prepare=_components),
+        PaperTask(
+            name="kdd99",
+            title="Intrusion (KDD-99)",
+            panels=(5000, 10000, 20000),
+            samples_each=22,
+            n_auxiliary=43000,
+            prepare=_ranges,
+        ),
+        PaperTask(
+            name="url",
+            title="Malicious URL",
+            panels=(5000, 10000, 20000),
+            samples_each=9,
+            n_auxiliary=16000,
+            prepare=_components,
+        ),
         PaperTask(
             name="urls",
             title="Malicious URLs (stand-in)",
@@ -163,6 +202,13 @@ TASKS = {
             n_auxiliary=16000,
             prepare=_components,
         ),
-        PaperTask(name="digits", title="Handwritten digits", panels=(200,), samples_each=5, n_auxiliary=400, prepare=_standardised),
+        PaperTask(
+            name="digits",
+            title="Handwritten digits",
+            panels=(200,),
+            samples_each=5,
+            n_auxiliary=400,
+            prepare=_standardised,
+        ),
     )
 }

@@ -13,21 +13,28 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.auxiliary import AuxiliarySet
 from ostraka.datasets.dataset import Dataset
-from ostraka.experiments.noise_trials import accuracy, exponential_noise, noisy_accuracies, unit_noise, weights_of
+from ostraka.experiments.noise_trials import (
+    accuracy,
+    exponential_noise,
+    noisy_accuracies,
+    unit_noise,
+    weights_of,
+)
 from ostraka.experiments.settings import HYPOTHESIS, Settings
 from ostraka.experiments.tasks import TASKS, Split, Test, split
-from ostraka.local.ensemble import tally_linear
-from ostraka.local.linear import train_features
-from ostraka.local.named import named
-from ostraka.local.parties import tally_parties, trained_linear
-from ostraka.losses import Array
-from ostraka.methods import avg, soft, vote
-from ostraka.methods.output_perturbation import Exact, Plan
-from ostraka.methods.terms import Calibration, Terms
-from ostraka.model import Task
-from ostraka.tally import Tally
+from ostraka.mechanism.laws import Exact
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.avg import Avg
+from ostraka.methods.base import Method, Options
+from ostraka.methods.registry import METHODS
+from ostraka.party.training.ensemble import linear_counts
+from ostraka.party.training.linear import train_features
+from ostraka.party.training.named import named
+from ostraka.party.training.parameters import trained_linear
+from ostraka.party.training.votes import count_votes
+from ostraka.public.promise import Promise
+from ostraka.solve.losses import Array
 
 __all__ = ["Measured", "run_trial"]
 
@@ -52,44 +59,67 @@ def run_trial(data: Dataset, settings: Settings, n_parties: int, trial: int) -> 
 
     with threadpool_limits(limits=1, user_api="blas"):
         stream = settings.stream(n_parties, trial, "split")
-        drawn = split(data, TASKS[settings.task], n_parties, stream, natural=settings.natural_parties, centre=settings.centre)
+        drawn = split(
+            data,
+            TASKS[settings.task],
+            n_parties,
+            stream,
+            natural=settings.natural_parties,
+            centre=settings.centre,
+        )
         return list(_measured(drawn, settings, n_parties, trial))
 
 
 def _measured(drawn: Split, settings: Settings, n_parties: int, trial: int) -> Iterator[Measured]:
     parties, test, n_classes = drawn.parties, drawn.test, drawn.auxiliary.n_classes
-    parameters, tally, test_counts = _votes(drawn, settings)
+    parameters, counts, test_counts = _votes(drawn, settings)
     if "batch" in settings.methods:
-        weights = train_features(parties.features, parties.labels, n_classes, settings.lambda_, "logistic")
+        weights = train_features(
+            parties.features, parties.labels, n_classes, settings.lambda_, "logistic"
+        )
         yield _reference("batch", accuracy(weights, test))
     if "indiv" in settings.methods:
         yield _reference("indiv", _mean_accuracy(test_counts, test, len(parties)))
-    for method in settings.private_methods:
+    for name in settings.private_methods:
         for calibration in settings.calibrations:
-            plan, vector = _prepared(method, calibration, tally, parameters, settings)
-            weights = weights_of(vector, plan)
-            yield Measured(method=method, calibration=calibration, inverse_epsilon=0.0, accuracies=(accuracy(weights, test),))
-            noise = unit_noise(plan, settings.stream(n_parties, trial, method, calibration), settings.draws(trial))
-            yield from _shaken(method, calibration, weights, noise, settings, test)
+            method, mechanism, vector = _prepared(
+                name, calibration, drawn, counts, parameters, settings
+            )
+            weights = weights_of(vector, method, mechanism)
+            yield Measured(
+                method=name,
+                calibration=calibration,
+                inverse_epsilon=0.0,
+                accuracies=(accuracy(weights, test),),
+            )
+            stream = settings.stream(n_parties, trial, name, calibration)
+            noise = unit_noise(method, mechanism, stream, settings.draws(trial))
+            yield from _shaken(name, calibration, weights, noise, settings, test)
         if settings.hypothesis:
-            plan, vector = _prepared(method, "paper", tally, parameters, settings)
-            noise = exponential_noise(plan, settings.stream(n_parties, trial, method, HYPOTHESIS), settings.draws(trial))
-            yield from _shaken(method, HYPOTHESIS, weights_of(vector, plan), noise, settings, test)
+            method, mechanism, vector = _prepared(
+                name, "paper", drawn, counts, parameters, settings
+            )
+            stream = settings.stream(n_parties, trial, name, HYPOTHESIS)
+            noise = exponential_noise(method, mechanism, stream, settings.draws(trial))
+            weights = weights_of(vector, method, mechanism)
+            yield from _shaken(name, HYPOTHESIS, weights, noise, settings, test)
 
 
-def _votes(drawn: Split, settings: Settings) -> tuple[Array | None, Tally, Counts]:
+def _votes(drawn: Split, settings: Settings) -> tuple[Array | None, Counts, Counts]:
     """The parameters of linear parties, the votes on the auxiliary set, and those on the test set."""
-    auxiliary, parties, test = drawn.auxiliary, drawn.parties, drawn.test
-    asked = AuxiliarySet(np.vstack([auxiliary.features, test.features]), auxiliary.classes)  # both at once: parties train once
+    parties, n_classes = drawn.parties, drawn.auxiliary.n_classes
+    # Both at once: parties train once.
+    asked = np.vstack([drawn.auxiliary.features, drawn.test.features])
     if settings.local == "linear":
-        parameters = np.concatenate(list(trained_linear(parties, auxiliary.n_classes, settings.lambda_, "logistic", 1, None)))
-        counts = tally_linear(parameters, asked).counts
+        trained = trained_linear(parties, n_classes, settings.lambda_, "logistic", 1, None)
+        parameters = np.concatenate(list(trained))
+        counts = linear_counts(parameters, asked, n_classes)
     else:
         parameters, templates = None, named(settings.local)
-        counts = tally_parties(parties, templates if isinstance(templates, list) else [templates], asked, n_jobs=1).counts
-    tally = Tally(auxiliary)
-    tally.add_counts(counts[: auxiliary.n_samples], len(parties))
-    return parameters, tally, counts[auxiliary.n_samples :]
+        templates = templates if isinstance(templates, list) else [templates]
+        blocks = count_votes(parties, asked, n_classes, templates, n_jobs=1)
+        counts = np.sum([block for _, block in blocks], axis=0)
+    return parameters, counts[: drawn.auxiliary.n_samples], counts[drawn.auxiliary.n_samples :]
 
 
 def _mean_accuracy(counts: Counts, test: Test, n_parties: int) -> float:
@@ -98,21 +128,26 @@ def _mean_accuracy(counts: Counts, test: Test, n_parties: int) -> float:
     return float(right @ test.repeats) / (n_parties * test.n_samples)
 
 
-def _prepared(method: str, calibration: Calibration, tally: Tally, parameters: Any, settings: Settings) -> tuple[Plan, Exact]:
-    """The method's plan for ε = 1, and its private vector."""
-    terms = Terms(epsilon=1.0, lambda_=settings.lambda_, calibration=calibration)
-    if method == "avg":
-        plan = avg.plan(Task.of(tally.auxiliary), tally.n_parties, terms)
-        return plan, avg.statistic(parameters, plan)
-    module = soft if method == "soft" else vote
-    plan = module.plan(tally.auxiliary, tally.n_parties, terms)
-    return plan, module.statistic(tally, plan)
+def _prepared(
+    name: str, calibration: str, drawn: Split, counts: Counts, parameters: Any, settings: Settings
+) -> tuple[Method, Mechanism, Exact]:
+    """The method and its noise for ε = 1, and its private vector."""
+    promise, n_parties = Promise(epsilon=1.0), len(drawn.parties)
+    options = Options(lambda_=settings.lambda_, calibration=calibration)
+    method: Method = METHODS[name].create(drawn.auxiliary, n_parties, promise, options)
+    mechanism = method.mechanism(promise, n_parties)
+    total = method.rounded(parameters).sum(axis=0) if isinstance(method, Avg) else counts
+    return method, mechanism, method.statistic(total, mechanism)
 
 
-def _shaken(method: str, calibration: str, weights: Array, noise: Array, settings: Settings, test: Test) -> Iterator[Measured]:
+def _shaken(
+    method: str, calibration: str, weights: Array, noise: Array, settings: Settings, test: Test
+) -> Iterator[Measured]:
     accuracies = noisy_accuracies(weights, noise, settings.noisy, test)
     for inverse, row in zip(settings.noisy, accuracies.tolist()):
-        yield Measured(method=method, calibration=calibration, inverse_epsilon=inverse, accuracies=tuple(row))
+        yield Measured(
+            method=method, calibration=calibration, inverse_epsilon=inverse, accuracies=tuple(row)
+        )
 
 
 def _reference(method: str, value: float) -> Measured:

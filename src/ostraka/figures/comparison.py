@@ -25,7 +25,14 @@ COLOURS = {
     "soft": "#b3541e",
     "avg": "#e09f3e",
 }
-OTHERS = (("#c2185b", "^"), ("#e57399", "v"), ("#37474f", "s"), ("#78909c", "D"), ("#a1887f", "X"), ("#b0a030", "P"))
+OTHERS = (
+    ("#c2185b", "^"),
+    ("#e57399", "v"),
+    ("#37474f", "s"),
+    ("#78909c", "D"),
+    ("#a1887f", "X"),
+    ("#b0a030", "P"),
+)
 
 
 def draw_comparison(rows: Sequence[Measurement], title: str, paths: Sequence[Path]) -> None:
@@ -33,16 +40,26 @@ def draw_comparison(rows: Sequence[Measurement], title: str, paths: Sequence[Pat
     figure, axes = new_figure(9.6, 5.6)
     methods = list(dict.fromkeys(row.method for row in rows if row.calibration != "none"))
     others = iter(OTHERS * 4)
-    looks = {method: (COLOURS[method], "o") if method in COLOURS else next(others) for method in methods}
+    looks = {
+        method: (COLOURS[method], "o") if method in COLOURS else next(others) for method in methods
+    }
     for method in methods:
         for calibration in ("pure", "delta"):
-            curve = sorted((row for row in rows if (row.method, row.calibration) == (method, calibration)), key=lambda row: row.inv_epsilon)
+            curve = sorted(
+                (row for row in rows if (row.method, row.calibration) == (method, calibration)),
+                key=lambda row: row.inv_epsilon,
+            )
             curve = [row for row in curve if row.inv_epsilon > 0.0]
             if curve:
                 _line(axes, curve, *looks[method], method, calibration)
     for row in (row for row in rows if row.calibration == "none"):
         axes.axhline(
-            row.mean, color="#333333", lw=1.1, ls="-" if row.method == "batch" else "-.", label=f"{row.method} (not private)", zorder=1
+            row.mean,
+            color="#333333",
+            lw=1.1,
+            ls="-" if row.method == "batch" else "-.",
+            label=f"{row.method} (not private)",
+            zorder=1,
         )
     lowest = min(row.mean for row in rows) - 0.05
     axes.set(
@@ -53,12 +70,16 @@ def draw_comparison(rows: Sequence[Measurement], title: str, paths: Sequence[Pat
     )
     axes.set_title(title, loc="left", fontsize=11)
     axes.grid(axis="y", lw=0.4, alpha=0.4)
-    axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.8)
+    axes.legend(
+        frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.8
+    )
     for path in paths:
         save(figure, path)
 
 
-def _line(axes: Any, curve: Sequence[Measurement], colour: str, marker: str, method: str, calibration: str) -> None:
+def _line(
+    axes: Any, curve: Sequence[Measurement], colour: str, marker: str, method: str, calibration: str
+) -> None:
     x = [row.inv_epsilon for row in curve]
     mean, sd = np.array([row.mean for row in curve]), np.array([row.sd for row in curve])
     main, ours = method in MAIN, method in COLOURS

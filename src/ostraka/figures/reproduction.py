@@ -44,13 +44,19 @@ def draw_reproduction(rows: Sequence[Measurement], title: str, paths: Sequence[P
     all_axes = np.atleast_1d(figure.subplots(1, len(panels), sharey=True))
     for axes, parties in zip(all_axes, panels):
         _panel(axes, [row for row in rows if row.parties == parties])
-        axes.set_title(f"{title}, {parties} parties" if len(panels) == 1 else f"{parties} parties", fontsize=10.5, loc="left")
+        axes.set_title(
+            f"{title}, {parties} parties" if len(panels) == 1 else f"{parties} parties",
+            fontsize=10.5,
+            loc="left",
+        )
     lowest = min(row.mean for row in rows) - 0.05
     all_axes[0].set(ylabel="test accuracy", ylim=(max(0.0, np.floor(10.0 * lowest) / 10.0), 1.0))
     if len(panels) > 1:
         figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     handles, labels = all_axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, fontsize=8.5, loc="outside right center", handlelength=2.6)
+    figure.legend(
+        handles, labels, frameon=False, fontsize=8.5, loc="outside right center", handlelength=2.6
+    )
     for path in paths:
         save(figure, path)
 
@@ -61,21 +67,49 @@ def _panel(axes: Any, rows: Sequence[Measurement]) -> None:
     for name in ("batch", "indiv"):
         for row in (row for row in rows if row.method == name):
             axes.axhline(
-                row.mean, color=COLOURS[name], lw=1.6, ls="-" if name == "batch" else "--", label=f"{name} (not private)", zorder=1
+                row.mean,
+                color=COLOURS[name],
+                lw=1.6,
+                ls="-" if name == "batch" else "--",
+                label=f"{name} (not private)",
+                zorder=1,
             )
     for method in ("soft", "avg", "vote"):
         for calibration, style in STYLES.items():
-            curve = sorted((row for row in rows if (row.method, row.calibration) == (method, calibration)), key=lambda row: row.inv_epsilon)
+            curve = sorted(
+                (row for row in rows if (row.method, row.calibration) == (method, calibration)),
+                key=lambda row: row.inv_epsilon,
+            )
             if curve:
-                _line(axes, curve, place, COLOURS[method], style, f"{method}, {LABELS[calibration]}", band=BANDS.get(calibration, 0.0))
+                _line(
+                    axes,
+                    curve,
+                    place,
+                    COLOURS[method],
+                    style,
+                    f"{method}, {LABELS[calibration]}",
+                    band=BANDS.get(calibration, 0.0),
+                )
     axes.set(xlabel="1/ε  (more private →)")
-    axes.set_xticks([place(value) for value in inverse], [f"{value:g}" for value in inverse], fontsize=7.5, rotation=45)
+    axes.set_xticks(
+        [place(value) for value in inverse],
+        [f"{value:g}" for value in inverse],
+        fontsize=7.5,
+        rotation=45,
+    )
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", lw=0.4, alpha=0.4)
 
 
 def _line(
-    axes: Any, curve: Sequence[Measurement], place: Callable[[float], float], colour: str, style: Any, label: str, *, band: float
+    axes: Any,
+    curve: Sequence[Measurement],
+    place: Callable[[float], float],
+    colour: str,
+    style: Any,
+    label: str,
+    *,
+    band: float,
 ) -> None:
     x = [place(row.inv_epsilon) for row in curve]
     mean, sd = np.array([row.mean for row in curve]), np.array([row.sd for row in curve])

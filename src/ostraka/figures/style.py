@@ -7,7 +7,14 @@ from typing import Any
 
 __all__ = ["COLOURS", "new_figure", "save"]
 
-COLOURS = {"auto": "#6a1b9a", "soft": "#0b6e4f", "avg": "#2a5caa", "vote": "#b3541e", "batch": "#333333", "indiv": "#333333"}
+COLOURS = {
+    "auto": "#6a1b9a",
+    "soft": "#0b6e4f",
+    "avg": "#2a5caa",
+    "vote": "#b3541e",
+    "batch": "#333333",
+    "indiv": "#333333",
+}
 
 
 def new_figure(width: float = 7.4, height: float = 4.4) -> tuple[Any, Any]:

@@ -1,17 +1,29 @@
-"""What every party has spent, in a file: charged before anything is drawn, never forgotten, never rounded.
+"""What every party has spent: charged before anything is drawn, never forgotten, never rounded.
 
-| code name | meaning                                                                             |
-|-----------|-------------------------------------------------------------------------------------|
-| `Budget`  | the most that a party may lose over all releases: ε, or ρ, or (ε, δ)                |
-| `Cost`    | what one release promises, so what it costs each party that takes part              |
-| `Ledger`  | one SQLite file: `charge`, then draw and publish, then `settle`                     |
-| `Charge`  | one line of it; open until a release is recorded, and counted as spent all the same |
+    Budget   the most that a party may lose over all releases: ε, or ρ, or (ε, δ)
+    Cost     what one release promises, so what it costs each party that takes part
+    Ledger   `charge`, then draw and publish, then `settle`; a file, or any other `Storage`
+    Charge   one line of it; open until a release is recorded, and counted as spent all the same
 
-Guarantee: whatever is released after being charged, however it was chosen from what was released before, every party's total loss
-stays within its budget. Proof: `book.proof.md`.
+Guarantee: whatever is released after being charged, however it was chosen from what was released
+before, every party's total loss stays within its budget. Proof: `book.proof.md`.
 """
 
 from ostraka.ledger.amounts import Amount, Budget, Cost, Kind
-from ostraka.ledger.book import Account, Charge, Ledger, digest_of
+from ostraka.ledger.book import Ledger, digest_of
+from ostraka.ledger.sqlite import SqliteFile
+from ostraka.ledger.storage import Account, Charge, Rows, Storage
 
-__all__ = ["Ledger", "Budget", "Cost", "Charge", "Account", "Amount", "Kind", "digest_of"]
+__all__ = [
+    "Ledger",
+    "Budget",
+    "Cost",
+    "Charge",
+    "Account",
+    "Amount",
+    "Kind",
+    "Storage",
+    "Rows",
+    "SqliteFile",
+    "digest_of",
+]

@@ -1,24 +1,21 @@
 """Budgets, costs, and the exact numbers they are counted in.
 
-| letter | code name | meaning                                                                       |
-|--------|-----------|-------------------------------------------------------------------------------|
-| ε      | `epsilon` | differential privacy: no probability changes by more than a factor e^ε        |
-| δ      | `delta`   | what may be added besides; 0 for pure ε                                       |
-| ρ      | `rho`     | zero-concentrated differential privacy (zCDP): Rényi divergence ≤ αρ, α > 1   |
+    ε  epsilon  differential privacy: no probability changes by more than a factor e^ε
+    δ  delta    what may be added besides; 0 for pure ε
+    ρ  rho      zero-concentrated differential privacy (zCDP): Rényi divergence ≤ αρ, α > 1
 
 A cost is a set of true statements about one release. A ledger's kind says which of them it counts:
 
-| kind          | a cost counts as                                                                              |
-|---------------|-----------------------------------------------------------------------------------------------|
-| `PURE`        | ε, if δ = 0                                                                                   |
-| `ZCDP`        | ρ; or ε²/2 if δ = 0 [Bun and Steinke 2016, Prop. 1.4]; the smaller one if both are known      |
-| `APPROXIMATE` | (ε, δ)                                                                                        |
+    PURE         ε, if δ = 0
+    ZCDP         ρ; or ε²/2 if δ = 0 [Bun and Steinke 2016, Prop. 1.4]; the smaller of both
+    APPROXIMATE  (ε, δ)
 
-Sums are sums of Fractions made from the doubles: nothing is rounded, so ten costs of 0.1 are a little more than 1.
+Sums are sums of Fractions made from the doubles: nothing is rounded, so ten costs of 0.1 are a
+little more than 1.
 
-Why not more for (ε, δ): numerical accounting (`beforehand.py`) is tighter, but it is a theorem about costs that were fixed before
-the first release. Here a poll may depend on earlier releases. Sums stay valid then, and `Budget.concentrated` gives the sum that
-suits many small releases.
+Why not more for (ε, δ): numerical accounting (`beforehand.py`) is tighter, but it is a theorem
+about costs that were fixed before the first release. Here a poll may depend on earlier releases.
+Sums stay valid then, and `Budget.concentrated` gives the sum that suits many small releases.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 from ostraka.errors import FormatError, InputError, ParameterError, RehearsalError
 
 if TYPE_CHECKING:
-    from ostraka.certificate import Certificate
+    from ostraka.release.certificate import Certificate
 
 __all__ = ["Amount", "Budget", "Cost", "Kind"]
 
@@ -51,7 +48,8 @@ class Kind(enum.Enum):
     @property
     def names(self) -> tuple[str, ...]:
         """The numbers that make an amount of this kind."""
-        return {"pure": ("epsilon",), "zcdp": ("rho",), "approximate": ("epsilon", "delta")}[self.value]
+        known = {"pure": ("epsilon",), "zcdp": ("rho",), "approximate": ("epsilon", "delta")}
+        return known[self.value]
 
 
 _LETTERS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
@@ -66,10 +64,12 @@ class Amount:
     values: tuple[Fraction, ...]
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(self.kind, tuple(a + b for a, b in zip(self.values, other.values, strict=True)))
+        pairs = zip(self.values, other.values, strict=True)
+        return Amount(self.kind, tuple(a + b for a, b in pairs))
 
     def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.kind, tuple(a - b for a, b in zip(self.values, other.values, strict=True)))
+        pairs = zip(self.values, other.values, strict=True)
+        return Amount(self.kind, tuple(a - b for a, b in pairs))
 
     def times(self, n: int) -> Amount:
         """`n` times as much."""
@@ -77,14 +77,17 @@ class Amount:
 
     def fits(self, within: Amount) -> bool:
         """Whether none of the numbers exceeds its limit; exactly."""
-        return self.kind is within.kind and all(a <= b for a, b in zip(self.values, within.values, strict=True))
+        pairs = zip(self.values, within.values, strict=True)
+        return self.kind is within.kind and all(a <= b for a, b in pairs)
 
     def share_of(self, whole: Amount) -> Fraction:
         """The smallest of the ratios to `whole`."""
-        return min((a / b for a, b in zip(self.values, whole.values, strict=True) if b), default=Fraction(0))
+        pairs = zip(self.values, whole.values, strict=True)
+        return min((a / b for a, b in pairs if b), default=Fraction(0))
 
     def __str__(self) -> str:
-        return ", ".join(f"{_LETTERS[name]}={float(value):.6g}" for name, value in self.to_dict().items())
+        named = self.to_dict().items()
+        return ", ".join(f"{_LETTERS[name]}={float(value):.6g}" for name, value in named)
 
     def to_dict(self) -> dict[str, Fraction]:
         """The numbers by their names."""
@@ -99,7 +102,8 @@ class Amount:
         """Read what `to_text` wrote; anything else is refused."""
         values = tuple(exact_number(part) for part in str(text).split(" "))
         if len(values) != len(kind.names):
-            raise FormatError("ledger", f"an amount has {len(values)} numbers, not {len(kind.names)}")
+            problem = f"an amount has {len(values)} numbers, not {len(kind.names)}"
+            raise FormatError("ledger", problem)
         return cls(kind, values)
 
     @classmethod
@@ -119,16 +123,23 @@ class Budget:
 
     def __post_init__(self) -> None:
         _make_positive(self)
-        if (self.rho is None) == (self.epsilon is None) or (self.delta is not None and self.epsilon is None):
-            given = {name: getattr(self, name) for name in _LETTERS if getattr(self, name) is not None}
-            raise ParameterError("budget", got=given, allowed="epsilon alone, or rho alone, or epsilon and delta")
+        lonely = self.delta is not None and self.epsilon is None
+        if (self.rho is None) == (self.epsilon is None) or lonely:
+            given = {name: getattr(self, name) for name in _LETTERS}
+            given = {name: value for name, value in given.items() if value is not None}
+            allowed = "epsilon alone, or rho alone, or epsilon and delta"
+            raise ParameterError("budget", got=given, allowed=allowed)
 
     @classmethod
     def concentrated(cls, epsilon: float, delta: float) -> Budget:
-        """The largest ρ that implies (ε, δ): more room than (ε, δ) itself where releases are many and small, or Gaussian."""
+        """The largest ρ that implies (ε, δ).
+
+        It has more room than (ε, δ) itself where releases are many and small, or Gaussian.
+        """
         from ostraka.ledger.conversion import largest_rho
 
-        return cls(rho=largest_rho(_positive("epsilon", epsilon), _positive("delta", delta, below=1.0)))
+        allowed = _positive("delta", delta, below=1.0)
+        return cls(rho=largest_rho(_positive("epsilon", epsilon), allowed))
 
     @property
     def kind(self) -> Kind:
@@ -149,7 +160,10 @@ class Budget:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one release promises: (ε, δ), or ρ, or both; `gaussian` says that its noise is (post-processed) Gaussian of that ρ."""
+    """What one release promises: (ε, δ), or ρ, or both.
+
+    `gaussian` says that its noise is (post-processed) Gaussian of that ρ.
+    """
 
     epsilon: float | None = None
     delta: float | None = None
@@ -160,8 +174,10 @@ class Cost:
         if self.epsilon is not None and self.delta == 0.0:
             object.__setattr__(self, "delta", None)
         _make_positive(self)
-        if (self.epsilon is None and self.rho is None) or (self.delta is not None and self.epsilon is None):
-            raise ParameterError("cost", got=str(self), allowed="epsilon, or epsilon and delta, or rho, or all of them")
+        lonely = self.delta is not None and self.epsilon is None
+        if (self.epsilon is None and self.rho is None) or lonely:
+            allowed = "epsilon, or epsilon and delta, or rho, or all of them"
+            raise ParameterError("cost", got=str(self), allowed=allowed)
         if self.gaussian and self.rho is None:
             raise ParameterError("gaussian", got=True, allowed="only with rho")
 
@@ -182,40 +198,58 @@ class Cost:
 
     @classmethod
     def of(cls, certificate: Certificate) -> Self:
-        """Of the release that a certificate describes; it is known before anything private is touched."""
-        from ostraka.certificate import FROM_THE_SYSTEM
+        """Of the release that a certificate describes: what this round alone costs.
+
+        It is known before anything private is touched. What earlier rounds cost was charged then.
+        """
+        from ostraka.release.certificate import FROM_THE_SYSTEM
 
         if certificate.randomness != FROM_THE_SYSTEM:
             raise RehearsalError
-        rho: float | None = getattr(certificate, "rho", None)
-        gaussian = rho is not None and certificate.noise == "gaussian"
-        return cls(epsilon=certificate.epsilon, delta=certificate.delta, rho=rho, gaussian=gaussian)
+        return cls(
+            epsilon=certificate.round_epsilon,
+            delta=certificate.round_delta,
+            rho=certificate.rho,
+            gaussian=certificate.noise == "gaussian",
+        )
 
     def amount(self, kind: Kind) -> Amount:
-        """What it counts as in a ledger of this kind, or an error that says why it cannot be counted there."""
+        """What it counts as in a ledger of this kind, or an error that says why it cannot."""
         if kind is Kind.ZCDP:
             return Amount(kind, (self._rho(),))
         if self.epsilon is None:
             raise self._uncountable(
-                kind, "a bound on ρ implies (ε, δ) only together with a δ", "State ε and δ too: Cost(epsilon, delta, rho)."
+                kind,
+                "a bound on ρ implies (ε, δ) only together with a δ",
+                "State ε and δ too: Cost(epsilon, delta, rho).",
             )
         if kind is Kind.APPROXIMATE:
             return Amount(kind, (Fraction(self.epsilon), Fraction(self.delta or 0.0)))
         if self.delta is not None:
-            raise self._uncountable(kind, "no ε alone bounds it", "Keep it in a ledger of (ε, δ), or of ρ if it is zCDP.")
+            raise self._uncountable(
+                kind,
+                "no ε alone bounds it",
+                "Keep it in a ledger of (ε, δ), or of ρ if it is zCDP.",
+            )
         return Amount(kind, (Fraction(self.epsilon),))
 
     def _rho(self) -> Fraction:
-        # ρ = ε²/2   [Bun and Steinke 2016, Prop. 1.4]
-        implied = None if self.epsilon is None or self.delta is not None else Fraction(self.epsilon) ** 2 / 2
-        known = [rho for rho in (implied, None if self.rho is None else Fraction(self.rho)) if rho is not None]
+        # ρ = ε²/2 for pure ε   [Bun and Steinke 2016, Prop. 1.4]
+        known = [] if self.rho is None else [Fraction(self.rho)]
+        if self.epsilon is not None and self.delta is None:
+            known.append(Fraction(self.epsilon) ** 2 / 2)
         if not known:
-            raise self._uncountable(Kind.ZCDP, "with δ above 0 no ρ bounds it", "Keep it in a ledger of (ε, δ), or state its ρ.")
+            raise self._uncountable(
+                Kind.ZCDP,
+                "with δ above 0 no ρ bounds it",
+                "Keep it in a ledger of (ε, δ), or state its ρ.",
+            )
         return min(known)
 
     def _uncountable(self, kind: Kind, why: str, remedy: str) -> InputError:
         unit = " and ".join(_LETTERS[name] for name in kind.names)
-        return InputError(f"This release costs {self}, but the ledger counts {unit}: {why}.", remedy)
+        problem = f"This release costs {self}, but the ledger counts {unit}: {why}."
+        return InputError(problem, remedy)
 
     def __str__(self) -> str:
         known = ((letter, getattr(self, name)) for name, letter in _LETTERS.items())
@@ -243,11 +277,16 @@ def _make_positive(value: Budget | Cost) -> None:
 
 
 def _positive(name: str, given: Any, below: float = math.inf) -> float:
-    """`given` as a double above 0; a number that no double equals is refused, as rounding it would change the promise."""
+    """`given` as a double above 0.
+
+    A number that no double equals is refused, as rounding it would change the promise.
+    """
+    other = isinstance(given, str | bytes | bool) or getattr(given, "ndim", 0) != 0
     try:
-        value = math.nan if isinstance(given, str | bytes | bool) or getattr(given, "ndim", 0) != 0 else float(given)
+        value = math.nan if other else float(given)
     except (TypeError, ValueError, OverflowError):
         value = math.nan
-    if not 0.0 < value < below or not value == given:
-        raise ParameterError(name, got=given, allowed="a positive double" + (" below 1" if below == 1.0 else ", finite"))
+    if not 0.0 < value < below or value != given:
+        allowed = f"a positive double{' below 1' if below == 1.0 else ', finite'}"
+        raise ParameterError(name, got=given, allowed=allowed)
     return value

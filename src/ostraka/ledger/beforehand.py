@@ -1,7 +1,8 @@
-"""For information only: what releases cost together if they had all been fixed before the first one.
+"""For information only: what releases would cost together, all fixed before the first one.
 
-Composes privacy-loss distributions (dp-accounting), estimated pessimistically, and never reports more than the plain sum of the ε.
-It is no rule for spending: the theorem behind it wants costs that do not depend on earlier releases, and its numbers are doubles.
+Composes privacy-loss distributions (dp-accounting), estimated pessimistically, and never reports
+more than the plain sum of the ε. It is no rule for spending: the theorem behind it wants costs that
+do not depend on earlier releases, and its numbers are doubles.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ STEP = 1e-4
 
 
 def composed_epsilon(costs: Iterable[Cost], delta: float) -> float:
-    """An ε such that the releases together are (ε, δ)-differentially private, if their costs were fixed beforehand."""
+    """An ε such that the releases together are (ε, δ)-DP, if their costs were fixed beforehand."""
     counted = Counter(costs)
-    allowed = number("delta", delta, math.ulp(0.0), math.nextafter(1.0, 0.0), "a number above 0 and below 1")
+    allowed = number(
+        "delta", delta, math.ulp(0.0), math.nextafter(1.0, 0.0), "a number above 0 and below 1"
+    )
     if not counted:
         return 0.0
     parts = [_distribution(cost).self_compose(n) for cost, n in counted.items()]
-    composed: float = functools.reduce(lambda a, b: a.compose(b), parts).get_epsilon_for_delta(allowed)
-    return min(composed, _summed(counted, allowed))
+    together = functools.reduce(lambda a, b: a.compose(b), parts)
+    return min(float(together.get_epsilon_for_delta(allowed)), _summed(counted, allowed))
 
 
 def _summed(counted: Counter[Cost], allowed: float) -> float:
@@ -49,10 +52,16 @@ def _distribution(cost: Cost) -> Any:
     if cost.gaussian and cost.rho is not None:
         # ρ = Δ²/(2σ²) with Δ = 1: σ = 1/√(2ρ), rounded down
         sigma = math.nextafter(1.0 / math.sqrt(2.0 * cost.rho), 0.0) * (1.0 - 1e-15)
-        return pld.from_gaussian_mechanism(sigma, pessimistic_estimate=True, value_discretization_interval=STEP)
+        return pld.from_gaussian_mechanism(
+            sigma, pessimistic_estimate=True, value_discretization_interval=STEP
+        )
     if cost.epsilon is None:
         raise InputError(
-            f"A release of {cost} has no (ε, δ) of its own, and its noise is not known to be Gaussian.",
+            f"A release of {cost} has no (ε, δ) of its own, and its noise is not known to be "
+            "Gaussian.",
             "Only costs with ε, or Gaussian ones, have a figure of this kind.",
         )
-    return pld.from_privacy_parameters(DifferentialPrivacyParameters(cost.epsilon, cost.delta or 0.0), value_discretization_interval=STEP)
+    return pld.from_privacy_parameters(
+        DifferentialPrivacyParameters(cost.epsilon, cost.delta or 0.0),
+        value_discretization_interval=STEP,
+    )

@@ -1,155 +1,221 @@
 """The ledger: who may still take part, who took part in what, and what it cost.
 
-A charge is made *before* anything is drawn, for all parties of a release or for none. It stays, whatever happens next: a crash between
-charge and release leaves an open charge, which counts as spent and is never refunded, for nobody can tell what was seen of the draw.
+A charge is made *before* anything is drawn, for all parties of a release or for none. It stays,
+whatever happens next: a crash between charge and release leaves an open charge, which counts as
+spent and is never refunded, for nobody can tell what was seen of the draw.
 
-Nothing computed from private data is kept: names, costs, notes and digests of published files. Of the time only the day, since the time
-between two charges would tell how long a computation on private data took.
+Running sums are never trusted: before a charge is granted, those of its parties are added up anew
+from their charges, so that a flipped bit cannot give anybody a second budget.
+
+Nothing computed from private data is kept: names, costs, notes and digests of what was promised and
+published. Of the time only the day, since the time between two charges would tell how long a
+computation on private data took.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self, final
+from typing import TYPE_CHECKING, Any, Protocol, Self, final
 
-from ostraka.errors import BudgetError, FormatError, InputError, LedgerError, ParameterError, WrongTypeError, number
-from ostraka.ledger.amounts import Amount, Budget, Cost
-from ostraka.ledger.file import PATIENCE, make_file, transaction
-from ostraka.ledger.names import names_of, printable
-from ostraka.ledger.rows import (
-    DIGEST,
-    LONGEST_NOTE,
-    Account,
-    Charge,
-    add_charge,
-    add_parties,
-    all_names,
-    check_storage,
-    read_accounts,
-    read_budget,
-    read_charges,
+from ostraka.errors import (
+    BudgetError,
+    FormatError,
+    InputError,
+    LedgerError,
+    ParameterError,
+    WrongTypeError,
 )
+from ostraka.ledger.amounts import Amount, Budget, Cost
+from ostraka.ledger.sqlite import SqliteFile
+from ostraka.ledger.storage import DIGEST, LONGEST_NOTE, Account, Charge, Rows, Storage
+from ostraka.party.names import canonical, canonical_list, printable
 
-__all__ = ["Account", "Charge", "Ledger", "digest_of"]
+if TYPE_CHECKING:
+    from ostraka.release.certificate import Certificate
+
+__all__ = ["Ledger", "add_up", "digest_of"]
+
+
+class _Certified(Protocol):
+    @property
+    def digest(self) -> str: ...
+
+
+class _Published(Protocol):
+    @property
+    def digest(self) -> str: ...
+
+    @property
+    def certificate(self) -> _Certified: ...
 
 
 @final
 class Ledger:
-    """A ledger in a file. `Ledger.create` makes one, `Ledger(path)` opens one; it may be used by many threads and processes at once."""
+    """A ledger, in a file or in another `Storage`. Many threads and processes may use one at once.
 
-    def __init__(self, path: str | os.PathLike[str], *, patience: float = PATIENCE) -> None:
-        self.path = Path(path)
-        self.patience = number("patience", patience, 0.0, 86400.0)
-        with transaction(self.path, self.patience, write=False) as db:
-            self._budget = read_budget(db)
+    `Ledger.create` makes a file, `Ledger(path)` opens one; `Ledger(storage)` keeps to the same
+    rules in a database of your own. Parties go by canonical names (`ostraka.party.names`).
+    """
+
+    def __init__(
+        self, kept: str | os.PathLike[str] | Storage, *, patience: float | None = None
+    ) -> None:
+        self.storage = _storage(kept, patience)
+        with self.storage.transaction(write=False) as rows:
+            self._budget, self._protects = rows.budget(), rows.unit()
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], budget: Budget) -> Self:
-        """A new ledger, with the budget of every party that is not given another."""
-        amount = _amount(budget)
-        make_file(Path(path), amount.kind.value, amount.to_text())
-        return cls(path)
+    def create(cls, path: str | os.PathLike[str], budget: Budget, protects: str = "party") -> Self:
+        """A new ledger, with the budget of every party that is not given another.
+
+        `protects`: whose loss an account bounds, a whole party's, or that of each of its persons.
+        """
+        if protects not in ("party", "person"):
+            raise ParameterError("protects", got=protects, allowed='"party" or "person"')
+        return cls(SqliteFile.create(path, _amount(budget), protects))
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if it is one."""
+        return self.storage.path if isinstance(self.storage, SqliteFile) else None
 
     @property
     def budget(self) -> Amount:
         """The budget of every party that was not given another."""
         return self._budget
 
-    def allow(self, parties: Iterable[str], budget: Budget) -> None:
-        """Give some parties another budget of the same kind. Once a party has been charged, its budget can only be lowered."""
-        names, amount = names_of(parties), _amount(budget)
-        with transaction(self.path, self.patience, write=True) as db:
-            for account in read_accounts(db, names):
+    @property
+    def protects(self) -> str:
+        """Whose loss an account bounds."""
+        return self._protects
+
+    def allow(self, parties: Iterable[Any], budget: Budget) -> None:
+        """Give some parties another budget of the same kind.
+
+        Once a party has been charged, its budget can only be lowered.
+        """
+        names, amount = canonical_list(parties), _amount(budget)
+        with self.storage.transaction(write=True) as rows:
+            for account in _accounts_added_up(rows, names):
                 _check_allowance(account, amount)
-            add_parties(db, names)
-            rows = ((amount.to_text(), name) for name in names)
-            db.executemany("INSERT INTO allowance (party, amount) SELECT id, ? FROM party WHERE name = ?", rows)
+            rows.add_allowance(names, amount)
 
-    def charge(self, parties: Iterable[str], cost: Cost, note: str = "") -> Charge:
-        """Charge every party of a release, or, if one cannot pay, none. Call it before anything is drawn."""
-        if not isinstance(cost, Cost):
-            raise WrongTypeError("The cost", cost, "a Cost, for example Cost.of(certificate)")
-        names, note = names_of(parties), printable("note", note, LONGEST_NOTE)
-        with transaction(self.path, self.patience, write=True) as db:
-            after = _spent_after(read_accounts(db, names), cost.amount(read_budget(db).kind))
-            add_parties(db, names)
-            made = add_charge(db, cost, note, names)
-            rows = ((spent, name) for name, spent in after.items())
-            db.executemany("UPDATE party SET spent = ?, n_releases = n_releases + 1 WHERE name = ?", rows)
-        return made
+    def charge(
+        self,
+        parties: Iterable[Any],
+        cost: Cost | Certificate,
+        note: str = "",
+        certificate: Certificate | str | None = None,
+    ) -> Charge:
+        """Charge every party of a release, or, if one cannot pay, none. Call it before the draw.
 
-    def settle(self, charge: Charge | int, digest: str) -> None:
-        """Record the release that an open charge was made for, by the SHA-256 of its published file."""
-        if not (isinstance(digest, str) and DIGEST.fullmatch(digest)):
-            raise ParameterError("digest", got=digest, allowed="the SHA-256 of a published file, in 64 hexadecimal digits: digest_of(path)")
+        `cost` is best the certificate itself, so that no other release can be recorded for the
+        charge. With a bare `Cost`, `certificate` (or its digest) says what was promised.
+        """
+        asked, promised = _asked(cost, certificate)
+        for given in (cost, certificate):
+            self._check_unit(getattr(given, "protects", self._protects))
+        names, note = canonical_list(parties), printable("note", note, LONGEST_NOTE)
+        day = datetime.now(UTC).date().isoformat()
+        with self.storage.transaction(write=True) as rows:
+            accounts = _accounts_added_up(rows, names)
+            spent = _spent_after(accounts, asked.amount(rows.budget().kind))
+            id_ = rows.add_charge(day=day, cost=asked, note=note, certificate=promised, spent=spent)
+        return Charge(
+            id=id_, day=day, cost=asked, note=note, n_parties=len(names), certificate=promised
+        )
+
+    def _check_unit(self, unit: str) -> None:
+        """A release that hides one person does not bound what a whole party loses; the other way round it does."""
+        if unit not in ("party", self._protects):
+            raise InputError(
+                f"This release protects one {unit}, but the ledger keeps accounts of whole parties.",
+                'Keep it in a ledger of its own: Ledger.create(..., protects="person").',
+            )
+
+    def settle(self, charge: Charge | int, release: _Published | str) -> None:
+        """Record the release that an open charge was made for.
+
+        Its certificate must be the one that was charged. Where a bare cost was charged, the SHA-256
+        of the published file is enough.
+        """
+        digest, promised = _recorded(release)
         id_ = charge.id if isinstance(charge, Charge) else charge
-        with transaction(self.path, self.patience, write=True) as db:
-            found = next((one for one in read_charges(db) if one.id == id_), None)
+        with self.storage.transaction(write=True) as rows:
+            found = next((one for one in rows.charges() if one.id == id_), None)
             if found is None:
-                raise LedgerError(self.path, f"has no charge {id_}", "Its history lists them all.", outcome="Nothing was recorded.")
+                raise self._unrecorded(f"has no charge {id_}", "Its history lists them all.")
             if found.digest is not None:
                 problem = f"has the release {found.digest[:12]}... for charge {id_} already"
-                raise LedgerError(self.path, problem, "Charge anew for another release.", outcome="Nothing was recorded.")
-            db.execute("INSERT INTO settlement (charge, digest) VALUES (?, ?)", (id_, digest))
+                raise self._unrecorded(problem, "Charge anew for another release.")
+            if found.certificate is not None and promised != found.certificate:
+                other = "a digest alone does not show" if promised is None else "is not this one's"
+                problem = f"made charge {id_} for the certificate {found.certificate[:12]}..., "
+                remedy = "Give the release that was made with it."
+                raise self._unrecorded(f"{problem}which {other}", remedy)
+            rows.add_settlement(found.id, digest)
 
-    def spent(self, party: str) -> Amount:
+    def spent(self, party: Any) -> Amount:
         """What a party has spent, open charges included."""
         return self.account(party).spent
 
-    def left(self, party: str) -> Amount:
+    def left(self, party: Any) -> Amount:
         """What a party may still spend."""
         return self.account(party).left
 
-    def account(self, party: str) -> Account:
+    def account(self, party: Any) -> Account:
         """A party's account; one that was never named has spent nothing."""
-        with transaction(self.path, self.patience, write=False) as db:
-            return read_accounts(db, names_of([party]))[0]
+        with self.storage.transaction(write=False) as rows:
+            return rows.accounts([canonical(party)])[0]
 
     def accounts(self) -> list[Account]:
         """Every party's account, least left first."""
-        with transaction(self.path, self.patience, write=False) as db:
-            found, whole = read_accounts(db, all_names(db)), read_budget(db)
+        with self.storage.transaction(write=False) as rows:
+            found, whole = rows.accounts(rows.names()), rows.budget()
         return sorted(found, key=lambda account: (account.left.share_of(whole), account.party))
 
-    def history(self, party: str | None = None) -> list[Charge]:
+    def history(self, party: Any = None) -> list[Charge]:
         """All charges, or one party's, oldest first."""
-        with transaction(self.path, self.patience, write=False) as db:
-            return read_charges(db, None if party is None else names_of([party])[0])
+        with self.storage.transaction(write=False) as rows:
+            return rows.charges(None if party is None else canonical(party))
 
     def open_charges(self) -> list[Charge]:
-        """Charged, but no release recorded: an interrupted run, or one that is still going on. They count as spent."""
+        """Charged, but no release recorded: interrupted, or still going on. They count as spent."""
         return [charge for charge in self.history() if charge.is_open]
 
-    def if_fixed_beforehand(self, party: str, delta: float | None = None) -> float:
-        """For information: the ε, at δ, of a party's releases, had all of them been fixed before the first (needs dp-accounting)."""
+    def if_fixed_beforehand(self, party: Any, delta: float | None = None) -> float:
+        """For information: the ε, at δ, of a party's releases, had all been fixed before the first.
+
+        Needs dp-accounting.
+        """
         from ostraka.ledger.beforehand import composed_epsilon
 
         budgeted = self.budget.to_dict().get("delta")
         if delta is None and budgeted is None:
             raise ParameterError("delta", got=None, allowed="a δ, in a ledger without one")
-        return composed_epsilon([charge.cost for charge in self.history(party)], float(budgeted or 0) if delta is None else delta)
+        costs = [charge.cost for charge in self.history(party)]
+        return composed_epsilon(costs, float(budgeted or 0) if delta is None else delta)
 
     def audit(self) -> int:
-        """Add everything up anew, and return how many charges there are; a file that contradicts itself is refused."""
-        taken: dict[str, Counter[Cost]] = {}
-        n_parties: Counter[int] = Counter()
-        with transaction(self.path, self.patience, write=False) as db:
-            check_storage(db)
-            charges = {charge.id: charge for charge in read_charges(db)}
-            for name, id_ in db.execute("SELECT name, charge FROM share JOIN party ON party.id = share.party"):
-                taken.setdefault(name, Counter())[charges[id_].cost] += 1
-                n_parties[id_] += 1
-            _check_sums(read_accounts(db, all_names(db)), taken)
-        if n_parties != {charge.id: charge.n_parties for charge in charges.values()}:
-            raise FormatError("ledger", "a charge does not have as many parties as it says")
-        return len(charges)
+        """Add everything up anew, and return how many charges there are.
+
+        A ledger that contradicts itself is refused.
+        """
+        with self.storage.transaction(write=False) as rows:
+            for name in rows.names():
+                _check_canonical(name)
+            return add_up(rows)
+
+    def _unrecorded(self, problem: str, remedy: str) -> LedgerError:
+        return LedgerError(self.storage.place, problem, remedy, outcome="Nothing was recorded.")
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r})"
+        return f"Ledger({self.storage.place!r})"
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
@@ -158,48 +224,151 @@ def digest_of(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def add_up(rows: Rows) -> int:
+    """Check every party's sum against its charges one by one; how many charges there are."""
+    rows.check()
+    charges = {charge.id: charge for charge in rows.charges()}
+    taken: defaultdict[str, Counter[Cost]] = defaultdict(Counter)
+    n_parties: Counter[int] = Counter()
+    for id_, name in rows.shares():
+        if id_ not in charges:
+            raise FormatError("ledger", f"party {name} has a share in a charge that is not there")
+        taken[name][charges[id_].cost] += 1
+        n_parties[id_] += 1
+    accounts = rows.accounts(rows.names())
+    _check_sums(accounts, taken)
+    for account in accounts:
+        if not account.spent.fits(account.budget):
+            problem = f"party {account.party} has spent {account.spent}, more than its budget "
+            raise FormatError("ledger", f"{problem}{account.budget}")
+    if n_parties != {charge.id: charge.n_parties for charge in charges.values()}:
+        raise FormatError("ledger", "a charge does not have as many parties as it says")
+    return len(charges)
+
+
+def _storage(kept: object, patience: float | None) -> Storage:
+    if isinstance(kept, str | os.PathLike):
+        return SqliteFile(kept) if patience is None else SqliteFile(kept, patience=patience)
+    if not isinstance(kept, Storage):
+        raise WrongTypeError("The ledger", kept, "a path, or a Storage")
+    if patience is not None:
+        raise ParameterError("patience", got=patience, allowed="with a path only")
+    return kept
+
+
 def _amount(budget: object) -> Amount:
     if not isinstance(budget, Budget):
         raise WrongTypeError("The budget", budget, "a Budget, for example Budget(epsilon=5)")
     return budget.amount
 
 
-def _spent_after(accounts: list[Account], asked: Amount) -> dict[str, str]:
+def _asked(cost: object, certificate: object) -> tuple[Cost, str | None]:
+    """What is charged, and the digest of what was promised."""
+    from ostraka.release.certificate import Certificate
+
+    for given in (cost, certificate):
+        if isinstance(given, Certificate):
+            asked = Cost.of(given)
+            if cost not in (given, asked) or certificate not in (None, given, given.digest):
+                remedy = "Charge the certificate alone: it says what it costs."
+                raise InputError(f"The certificate, of {asked}, is not that of the cost.", remedy)
+            return asked, given.digest
+    if not isinstance(cost, Cost):
+        needed = "a Certificate, or a Cost, for example Cost.of(certificate)"
+        raise WrongTypeError("The cost", cost, needed)
+    if not (certificate is None or _is_digest(certificate)):
+        allowed = "a Certificate, or its digest in 64 hexadecimal digits"
+        raise ParameterError("certificate", got=certificate, allowed=allowed)
+    return cost, None if certificate is None else str(certificate)
+
+
+def _recorded(release: object) -> tuple[str, str | None]:
+    """The digest of what was published, and of its certificate if that is known."""
+    given: tuple[Any, Any] = (release, None)
+    if not isinstance(release, str):
+        certificate = getattr(release, "certificate", None)
+        given = getattr(release, "digest", None), getattr(certificate, "digest", "")
+    digest, promised = given
+    if not (_is_digest(digest) and (promised is None or _is_digest(promised))):
+        allowed = "a release, or the SHA-256 of a published file in 64 hexadecimal digits: "
+        raise ParameterError("release", got=release, allowed=f"{allowed}digest_of(path)")
+    return digest, promised
+
+
+def _is_digest(given: object) -> bool:
+    return isinstance(given, str) and DIGEST.fullmatch(given) is not None
+
+
+def _accounts_added_up(rows: Rows, names: list[str]) -> list[Account]:
+    """The accounts, if their running sums are the sums of their charges."""
+    accounts = rows.accounts(names)
+    taken: defaultdict[str, Counter[Cost]] = defaultdict(Counter)
+    for name, cost, n in rows.costs(names):
+        taken[name][cost] += n
+    _check_sums(accounts, taken)
+    return accounts
+
+
+def _check_sums(accounts: Iterable[Account], taken: defaultdict[str, Counter[Cost]]) -> None:
+    """Every party's running sum is the sum of what its charges cost, exactly."""
+    totals: dict[frozenset[tuple[Cost, int]], Amount] = {}  # many parties took part in the same
+    for account in accounts:
+        costs = taken[account.party]
+        key = frozenset(costs.items())
+        if key not in totals:
+            totals[key] = _total(costs, Amount.zero(account.budget.kind))
+        if (totals[key], costs.total()) != (account.spent, account.n_releases):
+            problem = f"what party {account.party} has spent is not the sum of its charges"
+            raise FormatError("ledger", f"it is damaged: {problem}")
+
+
+def _total(costs: Counter[Cost], zero: Amount) -> Amount:
+    total = zero
+    for cost, n in costs.items():
+        try:
+            total += cost.amount(zero.kind).times(n)
+        except InputError as error:
+            raise FormatError("ledger", f"a charge cannot be counted ({error.problem})") from None
+    return total
+
+
+def _spent_after(accounts: list[Account], asked: Amount) -> dict[str, Amount]:
     """What every party will have spent, or a `BudgetError` if one of them cannot pay."""
     after = {account.party: account.spent + asked for account in accounts}
     poor = [account for account in accounts if not after[account.party].fits(account.budget)]
     if poor:
         raise _too_expensive(poor, asked)
-    return {party: total.to_text() for party, total in after.items()}
+    return after
 
 
 def _too_expensive(poor: list[Account], asked: Amount) -> BudgetError:
     first = poor[0]
     short = max((a - b) / a for a, b in zip(asked.values, first.left.values, strict=True) if a)
-    return BudgetError(first.party, asked=asked, left=first.left, short=float(short), n_others=len(poor) - 1)
+    return BudgetError(
+        first.party, asked=asked, left=first.left, short=float(short), n_others=len(poor) - 1
+    )
 
 
 def _check_allowance(account: Account, amount: Amount) -> None:
     if amount.kind is not account.budget.kind:
         unit = " and ".join(account.budget.to_dict())
-        raise InputError(f"The budget {amount} is of another kind than the ledger's.", f"Give {unit}.")
+        problem = f"The budget {amount} is of another kind than the ledger's."
+        raise InputError(problem, f"Give {unit}.")
     if account.n_releases and not amount.fits(account.budget):
         raise InputError(
-            f"Party {account.party} has been charged already, and {amount} is more than the {account.budget} that it was promised.",
+            f"Party {account.party} has been charged already, and {amount} is more than the "
+            f"{account.budget} that it was promised.",
             "Budgets can be raised before the first charge only.",
         )
     if not account.spent.fits(amount):
-        raise InputError(f"Party {account.party} has spent {account.spent} already, more than {amount}.", "Give at least that.")
+        problem = f"Party {account.party} has spent {account.spent} already, more than {amount}."
+        raise InputError(problem, "Give at least that.")
 
 
-def _check_sums(accounts: list[Account], taken: dict[str, Counter[Cost]]) -> None:
-    """Every party's running sum is the sum of what its charges cost, and within its budget."""
-    for account in accounts:
-        costs = taken.get(account.party, Counter())
-        total = Amount.zero(account.budget.kind)
-        for cost, n in costs.items():
-            total += cost.amount(total.kind).times(n)
-        if (total, costs.total()) != (account.spent, account.n_releases):
-            raise FormatError("ledger", f"what party {account.party} has spent is not the sum of its charges")
-        if not total.fits(account.budget):
-            raise FormatError("ledger", f"party {account.party} has spent {total}, more than its budget {account.budget}")
+def _check_canonical(name: str) -> None:
+    try:
+        form = canonical(name)
+    except InputError:
+        form = ""
+    if form != name:
+        raise FormatError("ledger", f"the name of party {name} is not in its canonical form")

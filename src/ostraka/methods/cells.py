@@ -1,44 +1,50 @@
 """`cells`: the auxiliary set is clustered in public; every party sends the histogram of its own (cell, class) pairs.
 
     letter  name here   meaning
-    G       n_cells     how many cells
+    G       –           how many cells
     h_j     –           party j's histogram over cells and classes divided by n_j: not negative, total 1
-    L       ball.length what 1 is worth in units; entries are rounded down, towards 0
+    L       UNITS       what 1 is worth in units; entries are rounded down, towards 0
     m_g     masses      the share of auxiliary samples in cell g, F (`sums`) the sum of its features over N
-    s       noise       scale of the noise on one entry of the released mean
-    q       shares      a weight for each auxiliary row: 1/N, unless the cells' private masses are not the public ones (`shift`)
+    s       –           scale of the noise on one entry of the released mean
+    q       shares      a weight for each auxiliary row: 1/N, unless the cells' private masses are not
+                        the public ones (`shift`)
 
-Guarantee (statistic.proof.md): a party's vector has an L1 norm of at most L units, so replacing it moves the sum by at most 2L, whatever G
-and K; discrete Laplace noise of scale 2L/ε on each entry makes it ε-private with δ = 0. With two classes one signed column says all,
-except how much of the private data a cell holds, which takes two (`shift`).
+Guarantee (noisy_sum.proof.md): a party's vector has an L1 norm of at most L units, so replacing it
+moves the sum by at most 2L, whatever G and K; discrete Laplace noise of scale 2L/ε on each entry makes
+it ε-private with δ = 0. With two classes one signed column says all, except how much of the private
+data a cell holds, which takes two (`shift`).
 
-The simplest mechanism of all, and the best one at small ε. Weights: the best linear prediction of the cells' label masses from their
-feature sums, when weights are as likely in all directions and noise, sampling and what a line cannot fit each have their variance.
+The simplest mechanism of all, and the best one at small ε. Weights: the best linear prediction of the
+cells' label masses from their feature sums, when weights are as likely in all directions and noise,
+sampling and what a line cannot fit each have their variance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.contributions import LARGEST_DIMENSION, Ball, own_products
-from ostraka.errors import ParameterError, WrongTypeError, count
-from ostraka.local.parties import Parties
-from ostraka.losses import Array
-from ostraka.methods.denoise import self_trained, uniform
-from ostraka.methods.laws import l1_law
-from ostraka.methods.shift import ALARM, shrunken, surprise
-from ostraka.methods.statistic import StatisticPlan, StatisticTerms, check_public, make_certificate
-from ostraka.model import Task
-from ostraka.noise import Entropy, Rehearsal
-from ostraka.release import ChargeFirst, Rehearsed, Release
+from ostraka.errors import ParameterError
+from ostraka.mechanism.laws import Exact
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.denoise import self_trained, uniform
+from ostraka.methods.after_noise.shift import ALARM, shrunken, surprise
+from ostraka.methods.base import Block, Options, Work, check_shapes, public_features, whole
+from ostraka.methods.noisy_sum import differences, hidden_ball
+from ostraka.party.products import own_products
+from ostraka.party.quiet import quietly
+from ostraka.party.rows import Parties
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.promise import Promise
+from ostraka.public.task import Task
+from ostraka.solve.losses import Array
+from ostraka.tally.domain import Ball, Units
 
-__all__ = ["CellsRecipe", "plan", "contributions", "release"]
+__all__ = ["Cells", "nearest_centres"]
 
 UNITS = 2**20
 SAMPLES_PER_CELL = 10
@@ -54,124 +60,127 @@ LEAST_SHARE = 0.1
 ROWS_AT_ONCE = 2**18
 CLUSTERED_ROWS = 20_000
 """Cells are found on so many auxiliary samples at most; all samples are then assigned."""
-
-Units = NDArray[np.int64]
+MOST_NUMBERS = 2**14
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CellsRecipe:
+class Cells:
     """The public parts of a `cells` poll."""
+
+    name: ClassVar[str] = "cells"
+    start: ClassVar[None] = None
 
     features: Array
     centres: Array
-    assigned: NDArray[np.intp]
+    assigned: NDArray[np.int64]
     """The cell of each auxiliary row."""
     n_classes: int
     n_columns: int
     """1 for a difference of two classes, otherwise K."""
     reweighted: bool
     """Whether auxiliary rows are weighted where private masses differ from public ones."""
-    n_samples: float
-    """How many private samples there are in all, about."""
-    noise: float
+    samples_each: int
     penalty: float | None = None
     """Of the last fit, if it was set."""
+    student: bool | None = None
+    """Whether the model labels the auxiliary set once more; None: yes."""
 
-    def weights(self, mean: Array) -> Array:
-        """Clip to what a cell can hold, fit, let the model label X once more."""
-        K, cells = self.n_classes, self.assigned
-        shares = self._shares(mean, cells)
-        weighted = uniform(self.features) if shares is None else shares
-        masses = np.bincount(cells, weights=weighted, minlength=len(self.centres)).astype(np.float64)
-        sums = np.zeros_like(self.centres)
-        np.add.at(sums, cells, self.features * weighted[:, np.newaxis])
-        held, noise_variance = self._label_masses(mean, masses)
-        centred = held - held.mean(axis=1, keepdims=True)
-        variances = noise_variance + masses / (K * self.n_samples) + MISFIT * masses**2 / K
-        prior = PRIOR / K
-        fitted = prior * sums.T @ np.linalg.solve(prior * sums @ sums.T + np.diag(variances), centred)
-        return self_trained(self.features, fitted, shares, self.penalty)
+    def __post_init__(self) -> None:
+        n_cells = check_shapes(
+            features=(self.features, "Np"),
+            centres=(self.centres, "Gp"),
+            assigned=(self.assigned, "N"),
+        )["G"]
+        if not (self.assigned.min() >= 0 and self.assigned.max() < n_cells):
+            raise ParameterError("assigned", got="other cells", allowed=f"0 to {n_cells - 1}")
+        if self.n_columns != self.n_classes and (self.n_columns, self.n_classes) != (1, 2):
+            allowed = "the number of classes, or 1 of two"
+            raise ParameterError("n_columns", got=self.n_columns, allowed=allowed)
 
-    def surprise(self, mean: Array) -> float | None:
-        """Of the cells' private masses; with one signed column, of labels that outweigh the cell they are in."""
-        masses = np.bincount(self.assigned, minlength=len(self.centres)) / len(self.features)
-        if self.n_columns > 1:
-            return surprise(*self._gaps(mean, masses))
-        excess = np.maximum(np.abs(mean) - masses, 0.0)
-        # A cell whose labels all agree has noise on the far side half of the time: a sum of squares half as large, at most.
-        return surprise(excess * 2.0**0.5, 2.0 * self.noise**2 + masses * self._sampling)
-
-    def _shares(self, mean: Array, cells: NDArray[np.intp]) -> Array | None:
-        masses = np.bincount(cells, minlength=len(self.centres)) / len(self.features)
-        if not self.reweighted or not surprise(*self._gaps(mean, masses)) > ALARM:
-            return None
-        private = np.clip(masses + shrunken(*self._gaps(mean, masses)), LEAST_SHARE * masses, 1.0)
-        factors = private / (private.sum() * np.maximum(masses, 1.0 / len(self.features)))
-        shares: Array = factors[cells] / len(self.features)
-        return shares
-
-    def _gaps(self, mean: Array, masses: Array) -> tuple[Array, Array]:
-        """Private less public mass of each cell, and the variance of that."""
-        private = mean.reshape(-1, self.n_columns).sum(axis=1)
-        least = 1.0 / len(self.features)
-        return private - masses, 2.0 * self.n_columns * self.noise**2 + np.maximum(masses, least) * self._sampling
+    @classmethod
+    def create(
+        cls,
+        public: AuxiliarySet | Task,
+        n_units: int,
+        promise: Promise,
+        options: Options,
+        n_cells: int | None = None,
+    ) -> Cells:
+        """Cluster the auxiliary set, for so many units."""
+        auxiliary, features = public_features(public, cls.name)
+        n_classes = auxiliary.n_classes
+        n_columns = 1 if n_classes == 2 and not options.shift else n_classes
+        wanted = n_cells or _default_cells(len(features), n_units, promise.epsilon)
+        centres = _centres(features, min(wanted, MOST_NUMBERS // n_columns))
+        return cls(
+            features=features,
+            centres=centres,
+            assigned=nearest_centres(features, centres),
+            n_classes=n_classes,
+            n_columns=n_columns,
+            reweighted=options.shift,
+            samples_each=options.samples_each,
+            penalty=options.penalty,
+        )
 
     @property
-    def _sampling(self) -> float:
-        """The variance of a cell's mass over the mass, for as many private and as many auxiliary samples."""
-        return 1.0 / self.n_samples + 1.0 / len(self.features)
+    def domain(self) -> Ball:
+        """G·K shares (G for two classes) in an L1 ball."""
+        return Ball(norm="l1", length=UNITS, dimension=len(self.centres) * self.n_columns)
 
-    def _label_masses(self, mean: Array, masses: Array) -> tuple[Array, float]:
-        """Each cell's mass by class, made possible, and the variance of the noise in it."""
-        K = self.n_classes
-        if self.n_columns == 1:
-            difference = np.clip(mean, -masses, masses)
-            return np.stack([masses - difference, masses + difference], axis=1) / 2.0, self.noise**2 / 2.0
-        held = np.clip(mean.reshape(-1, K), 0.0, masses[:, np.newaxis])
-        return held, 2.0 * self.noise**2 * (1.0 - 1.0 / K)
+    def contribute(self, parties: Parties, work: Work) -> Iterator[Block]:  # noqa: ARG002
+        """Every party's counts·L/n_j, rounded towards 0, in whole numbers throughout."""
+        step = max(1, ROWS_AT_ONCE * 8 // self.domain.dimension)
+        for first in range(0, len(parties), step):
+            part = parties.part(first, min(first + step, len(parties)))
+            with quietly():
+                units = self._histograms(part)
+            yield list(part.names), units
 
+    def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
+        """Discrete Laplace noise for two histograms."""
+        kind = "a difference of" if self.n_columns == 1 else self.n_classes
+        coordinates = f"{len(self.centres)} cells, {kind} classes"
+        return hidden_ball(self.domain, 1.0 / UNITS, promise, n_units, coordinates)
 
-def plan(auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms, n_cells: int | None = None) -> StatisticPlan:
-    """What a release by this many parties will promise, and how: known before anyone contributes."""
-    features, n_parties = check_public(auxiliary, terms), terms.checked_parties(n_parties)
-    if terms.noise != "auto":
-        raise ParameterError("noise", got=terms.noise, allowed='"auto" for the method cells, whose noise is discrete Laplace; or moments')
-    K = auxiliary.n_classes
-    n_columns = 1 if K == 2 and not terms.shift else K
-    G = _default_cells(len(features), n_parties, terms.epsilon) if n_cells is None else count("n_cells", n_cells, 1)
-    centres = _centres(features, min(G, LARGEST_DIMENSION // n_columns))
-    ball = Ball(norm="l1", length=UNITS, dimension=len(centres) * n_columns)
-    law = l1_law(terms.epsilon, ball.diameter, ball.dimension)
-    recipe = CellsRecipe(
-        features=features,
-        centres=centres,
-        assigned=nearest_centres(features, centres),
-        n_classes=K,
-        n_columns=n_columns,
-        reweighted=terms.shift,
-        n_samples=float(n_parties) * terms.samples_each,
-        noise=law.scale / (UNITS * n_parties),
-        penalty=terms.penalty,
-    )
-    certificate = make_certificate(
-        "cells", auxiliary, n_parties, terms, law,
-        sensitivity=float(ball.diameter), grid=1.0 / UNITS, radius=1.0,
-        coordinates=f"{len(centres)} cells, {'a difference of' if n_columns == 1 else K} classes",
-    )  # fmt: skip
-    return StatisticPlan(certificate=certificate, task=Task.of(auxiliary), ball=ball, law=law, recipe=recipe)
+    def statistic(self, total: Units, mechanism: Mechanism) -> Exact:  # noqa: ARG002
+        """The sum itself."""
+        return whole(total)
 
+    def weights(self, mean: Array, mechanism: Mechanism) -> Array:
+        """Clip to what a cell can hold, fit, let the model label X once more."""
+        K, noise = self.n_classes, mechanism.noise_scale / mechanism.divisor
+        n_samples = float(mechanism.divisor) * self.samples_each
+        shares = self._shares(mean, mechanism)
+        weighted = uniform(self.features) if shares is None else shares
+        masses = self._masses(weighted)
+        sums = np.zeros_like(self.centres)
+        np.add.at(sums, self.assigned, self.features * weighted[:, np.newaxis])
+        held, noise_variance = self._label_masses(mean, masses, noise)
+        centred = held - held.mean(axis=1, keepdims=True)
+        variances = noise_variance + masses / (K * n_samples) + MISFIT * masses**2 / K
+        prior = PRIOR / K
+        gram = prior * sums @ sums.T + np.diag(variances)
+        fitted: Array = prior * sums.T @ np.linalg.solve(gram, centred)
+        if self.student is not False:
+            fitted = self_trained(self.features, fitted, shares, self.penalty)
+        return differences(fitted)
 
-def contributions(parties: Parties, planned: StatisticPlan) -> Iterator[Units]:
-    """What every party sends, many parties to a block: counts·L/n_j rounded towards 0, in whole numbers throughout."""
-    recipe = planned.recipe
-    if not isinstance(recipe, CellsRecipe):
-        raise WrongTypeError("The plan", recipe, "a plan of cells")
-    K, columns = recipe.n_columns, planned.certificate.dimension
-    step = max(1, ROWS_AT_ONCE * 8 // columns)
-    for first in range(0, len(parties), step):
-        part = parties.part(first, min(first + step, len(parties)))
-        cells = nearest_centres(part.features, recipe.centres)
+    def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
+        """Of the cells' private masses; with one signed column, of labels that outweigh the cell they are in."""
+        if self.n_columns > 1:
+            return surprise(*self._gaps(mean, mechanism))
+        masses = self._public_masses()
+        noise = mechanism.noise_scale / mechanism.divisor
+        excess = np.maximum(np.abs(mean) - masses, 0.0)
+        variances = 2.0 * noise**2 + masses * self._sampling(mechanism)
+        # Where all labels of a cell agree, half of the noise lies on the far side: half the squares.
+        return surprise(excess * 2.0**0.5, variances)
+
+    def _histograms(self, part: Parties) -> Units:
+        K, columns = self.n_columns, self.domain.dimension
+        cells = nearest_centres(part.features, self.centres)
         sizes = np.diff(part.starts)
         owners = np.repeat(np.arange(len(part)), sizes)
         counts = np.zeros((len(part), columns), dtype=np.int64)
@@ -180,34 +189,64 @@ def contributions(parties: Parties, planned: StatisticPlan) -> Iterator[Units]:
         else:
             np.add.at(counts, (owners, cells * K + part.labels), 1)
         scaled = counts * UNITS
-        yield np.sign(scaled) * (np.abs(scaled) // np.maximum(sizes, 1)[:, np.newaxis])
+        units: Units = np.sign(scaled) * (np.abs(scaled) // np.maximum(sizes, 1)[:, np.newaxis])
+        return units
+
+    def _masses(self, weighted: Array) -> Array:
+        masses = np.bincount(self.assigned, weights=weighted, minlength=len(self.centres))
+        return masses.astype(np.float64)
+
+    def _shares(self, mean: Array, mechanism: Mechanism) -> Array | None:
+        if not self.reweighted or not surprise(*self._gaps(mean, mechanism)) > ALARM:
+            return None
+        n, masses = len(self.features), self._public_masses()
+        moved = masses + shrunken(*self._gaps(mean, mechanism))
+        private = np.clip(moved, LEAST_SHARE * masses, 1.0)
+        factors = private / (private.sum() * np.maximum(masses, 1.0 / n))
+        shares: Array = factors[self.assigned] / n
+        return shares
+
+    def _gaps(self, mean: Array, mechanism: Mechanism) -> tuple[Array, Array]:
+        """Private less public mass of each cell, and the variance of that."""
+        private, masses = mean.reshape(-1, self.n_columns).sum(axis=1), self._public_masses()
+        noise = mechanism.noise_scale / mechanism.divisor
+        least = np.maximum(masses, 1.0 / len(self.features))
+        variances = 2.0 * self.n_columns * noise**2 + least * self._sampling(mechanism)
+        return private - masses, variances
+
+    def _public_masses(self) -> Array:
+        counts = np.bincount(self.assigned, minlength=len(self.centres))
+        return counts / len(self.features)
+
+    def _sampling(self, mechanism: Mechanism) -> float:
+        """The variance of a cell's mass over the mass, for as many private and as many auxiliary samples."""
+        return 1.0 / (float(mechanism.divisor) * self.samples_each) + 1.0 / len(self.features)
+
+    def _label_masses(self, mean: Array, masses: Array, noise: float) -> tuple[Array, float]:
+        """Each cell's mass by class, made possible, and the variance of the noise in it."""
+        K = self.n_classes
+        if self.n_columns == 1:
+            difference = np.clip(mean, -masses, masses)
+            held = np.stack([masses - difference, masses + difference], axis=1) / 2.0
+            return held, noise**2 / 2.0
+        held = np.clip(mean.reshape(-1, K), 0.0, masses[:, np.newaxis])
+        return held, 2.0 * noise**2 * (1.0 - 1.0 / K)
 
 
-def release(
-    parties: Parties,
-    auxiliary: AuxiliarySet,
-    terms: StatisticTerms,
-    source: Entropy | Rehearsal | None = None,
-    charge: ChargeFirst = None,
-) -> Release | Rehearsed:
-    """One classifier from everybody's histograms. A seeded `source` makes a rehearsal of it."""
-    planned = plan(auxiliary, len(parties), terms)
-    return planned.publish(planned.added(contributions(parties, planned)), source or Entropy(), charge)
-
-
-def nearest_centres(features: Array, centres: Array) -> NDArray[np.intp]:
+def nearest_centres(features: Array, centres: Array) -> NDArray[np.int64]:
     """The cell of each row, from that row alone to the last bit."""
     half_squares = np.einsum("ij,ij->i", centres, centres) / 2.0
+    step = ROWS_AT_ONCE // 8
     nearest = [
-        np.argmax(own_products(features[start : start + ROWS_AT_ONCE // 8], centres.T) - half_squares, axis=1)
-        for start in range(0, features.shape[0], ROWS_AT_ONCE // 8)
+        np.argmax(own_products(features[i : i + step], centres.T) - half_squares, axis=1)
+        for i in range(0, features.shape[0], step)
     ]
-    return np.concatenate(nearest) if nearest else np.zeros(0, dtype=np.intp)
+    return np.concatenate(nearest) if nearest else np.zeros(0, dtype=np.int64)
 
 
-def _default_cells(n_auxiliary: int, n_parties: int, epsilon: float) -> int:
+def _default_cells(n_auxiliary: int, n_units: int, epsilon: float) -> int:
     """√(Mε), so that noise and size of a cell shrink together, or more if noise stays small; enough auxiliary samples in each."""
-    budget = n_parties * epsilon
+    budget = n_units * epsilon
     wanted = min(max(budget**0.5, budget / NOISE_MARGIN), float(MOST_CELLS))
     return int(np.clip(round(wanted), 2, max(2, n_auxiliary // SAMPLES_PER_CELL)))
 
@@ -219,5 +258,6 @@ def _centres(features: Array, n_cells: int) -> Array:
     if len(rows) > CLUSTERED_ROWS:
         rows = rows[np.random.default_rng(0).permutation(len(rows))[:CLUSTERED_ROWS]]
     n_distinct = len(np.unique(rows, axis=0))
-    centres: Array = KMeans(min(n_cells, n_distinct), n_init=3, random_state=0).fit(rows).cluster_centers_
+    fitted = KMeans(min(n_cells, n_distinct), n_init=3, random_state=0).fit(rows)
+    centres: Array = fitted.cluster_centers_
     return centres

@@ -1,177 +1,314 @@
-"""What `soft` and `vote` share: one global risk over the auxiliary set, minimised, perturbed.
+"""`soft` and `vote`: one global risk over the auxiliary set, minimised, perturbed   [Hamm, Cao, Belkin, ICML 2016].
 
-They differ in the labels alone, hence in how far one party moves them.
+`soft` (section 4.2, Theorem 3): the share of votes for each class is a soft label; one party moves it
+by at most 1/M. `vote` (section 4.1): the majority's class is a hard label; one party may turn every
+majority, so its noise does not shrink with M.
+
+    letter  name here        meaning
+    λ       lambda_          strength of the regulariser
+    μ       gradient_factor  what the public auxiliary features leave of a move of the labels
+    U       span             an orthonormal basis of the span of the auxiliary samples, if it is smaller
+    ρ       –                no minimiser leaves the ball of this radius, whatever the labels
+    g       –                the grid on which the minimiser is put before the noise
+
+Guarantee (minimiser.proof.md): the release is ε-private for one party; with a private auxiliary set,
+for one party and one auxiliary sample together. Then nothing but the set's size is used, or shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.certificate import ONE_PARTY, ONE_PARTY_AND_SAMPLE, Certificate, SensitivityParts
-from ostraka.errors import ParameterError, WrongTypeError
-from ostraka.losses import Array, Loss
-from ostraka.methods.output_perturbation import Exact, Plan, calibrate, on_grid
-from ostraka.methods.terms import Terms
-from ostraka.model import Task
-from ostraka.preprocessing import is_sparse
-from ostraka.sensitivity.ball import ball_rounding, onto_ball
-from ostraka.sensitivity.bounds import minimiser_radius, paper_label_gap
-from ostraka.sensitivity.coordinates import Coordinates
-from ostraka.sensitivity.geometry import gradient_factor, span_basis
+from ostraka.errors import ParameterError, ShapeError, WrongTypeError
+from ostraka.mechanism.bounds import (
+    minimiser_radius,
+    paper_label_gap,
+    stability,
+    stability_private_auxiliary,
+)
+from ostraka.mechanism.coordinates import Coordinates
+from ostraka.mechanism.geometry import gradient_factor, span_basis
+from ostraka.mechanism.laws import Exact, UnitL2, scale_up
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.mechanism.projection import ball_rounding, onto_ball
+from ostraka.methods.base import Block, Options, Work
+from ostraka.methods.votes import count_ballots
+from ostraka.party.rows import Parties
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.preprocessing import is_sparse
+from ostraka.public.promise import Promise
+from ostraka.public.task import Task
+from ostraka.release.certificate import PerturbedMinimiser
 from ostraka.solve import Risk, RiskShape, default_tolerance, minimise
-from ostraka.tally import Tally
+from ostraka.solve.losses import Array, Loss, loss_for
+from ostraka.tally.domain import Ballots, Units
 
-__all__ = ["PublicFacts", "Stability", "make_plan", "check_belongs", "check_types", "grid_minimiser"]
+__all__ = ["Soft", "Vote"]
+
+GRID_BITS = 20
+"""The grid costs at most 2⁻²⁰ of the sensitivity."""
+_UP = 1.0 + 2.0**-40
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicFacts:
-    """What a plan may know of an auxiliary set. Of a private set that is its size alone."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Minimiser:
+    """The public parts of both."""
 
-    task: Task
+    name: ClassVar[str]
+    soft: ClassVar[bool]
+    start: ClassVar[None] = None
+
+    features: Any
+    """None where they are private: the coordinator attaches them (`with_features`)."""
     n_samples: int
+    n_features: int
+    n_classes: int
     row_terms: int
     """Products per score: what a row stores, at most."""
+    lambda_: float = 1e-4
+    calibration: str = "tight"
+    loss: str = "logistic"
     gradient_factor: float = 1.0
     span: Array | None = None
-    digest: str | None = None
     private: bool = False
 
+    def __post_init__(self) -> None:
+        if self.features is not None and self.features.shape != (self.n_samples, self.n_features):
+            allowed = f"({self.n_samples}, {self.n_features})"
+            raise ShapeError("features", got=tuple(self.features.shape), allowed=allowed)
+        if self.span is not None and not (
+            len(self.span) == self.n_features and self.span.shape[1] <= self.n_features
+        ):
+            allowed = f"{self.n_features} rows, no more columns"
+            raise ShapeError("span", got=self.span.shape, allowed=allowed)
+        if not (0.0 <= self.gradient_factor <= 1.0 and self.row_terms >= 1):
+            got = (self.gradient_factor, self.row_terms)
+            raise ParameterError("gradient_factor, row_terms", got=got, allowed="0 to 1; 1 or more")
+        Options(lambda_=self.lambda_, calibration=self.calibration)
+        loss_for(self.n_classes, self.loss)
+
     @classmethod
-    def of(cls, auxiliary: AuxiliarySet, *, geometry: bool) -> PublicFacts:
-        """The facts of an auxiliary set; `geometry` asks for what only the tight calibration uses."""
-        task, n = Task.of(auxiliary), auxiliary.n_samples
-        if auxiliary.private:
-            return cls(task=task, n_samples=n, row_terms=task.n_features, private=True)
-        features = auxiliary.features
-        terms = int((features.indptr[1:] - features.indptr[:-1]).max()) if is_sparse(features) else task.n_features
-        facts = cls(task=task, n_samples=n, row_terms=terms, digest=auxiliary.digest)
-        return replace(facts, gradient_factor=gradient_factor(features), span=span_basis(features)) if geometry else facts
+    def create(
+        cls,
+        public: AuxiliarySet | Task,
+        n_units: int,  # noqa: ARG003
+        promise: Promise,  # noqa: ARG003
+        options: Options,
+    ) -> Self:
+        """Take from the auxiliary set what may be known of it: of a private one its size alone."""
+        if not isinstance(public, AuxiliarySet):
+            raise WrongTypeError("The auxiliary set", public, f"an AuxiliarySet, for {cls.name!r}")
+        loss_for(public.n_classes, options.loss)
+        made = cls(
+            features=public.features,
+            n_samples=public.n_samples,
+            n_features=public.n_features,
+            n_classes=public.n_classes,
+            row_terms=public.n_features,
+            lambda_=options.lambda_,
+            calibration=options.calibration,
+            loss=options.loss,
+            private=public.private,
+        )
+        return made if public.private else made._with_geometry()
+
+    def _with_geometry(self) -> Self:
+        features = self.features
+        terms = self.n_features
+        if is_sparse(features):
+            terms = int((features.indptr[1:] - features.indptr[:-1]).max())
+        if self.calibration == "paper":
+            return replace(self, row_terms=terms)
+        return replace(
+            self,
+            row_terms=terms,
+            gradient_factor=gradient_factor(features),
+            span=span_basis(features),
+        )
+
+    def with_features(self, features: Any) -> Self:
+        """The same with the private auxiliary features, which no file carries."""
+        if not self.private or tuple(features.shape) != (self.n_samples, self.n_features):
+            allowed = f"a private set of {self.n_samples} samples with {self.n_features} features"
+            raise ParameterError("auxiliary", got=tuple(features.shape), allowed=allowed)
+        return replace(self, features=features)
 
     @property
-    def n_classes(self) -> int:
-        """K."""
-        return len(self.task.classes)
+    def domain(self) -> Ballots:
+        """One vote for each auxiliary sample."""
+        return Ballots(n_samples=self.n_samples, n_classes=self.n_classes)
+
+    def contribute(self, parties: Parties, work: Work) -> Iterator[Block]:
+        """Every party's votes, counted."""
+        return count_ballots(
+            parties,
+            self._attached(),
+            self.domain,
+            self.lambda_,
+            self.loss,
+            work,
+            private=self.private,
+        )
+
+    def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
+        """ℓ2 noise for the smallest of the bounds that hold, on a grid of its own."""
+        n_units = promise.checked_units(n_units)
+        coordinates, tolerance = self.coordinates, self.tolerance
+        entries = self._entries(n_units, tolerance, coordinates)
+        best = min(entries, key=lambda own: own.bound + own.solver + own.rounding)
+        before_grid = best.bound + best.solver + best.rounding
+        grid = _grid_spacing(before_grid, coordinates.dimension)
+        # Two worlds' vectors each move by at most g√D/2 when they are put on the grid.
+        on_grid = grid * math.sqrt(coordinates.dimension) * _UP * _UP
+        sensitivity = (before_grid + on_grid) * _UP
+        scale = scale_up(sensitivity, promise.epsilon)
+        return Mechanism(
+            law=UnitL2(scale=scale / grid, dimension=coordinates.dimension),
+            grid=grid,
+            sensitivity=sensitivity,
+            delta=0.0,
+            divisor=1,
+            coordinates=coordinates.description,
+            particular=replace(best, on_grid=on_grid),
+        )
+
+    def statistic(self, total: Units, mechanism: Mechanism) -> Exact:
+        """The minimiser for these votes, projected onto the ball and put on the grid."""
+        # Nothing about the votes may show, not even as an underflow that someone asked to be told of.
+        with np.errstate(all="ignore"):
+            labels = self._labels(total)
+            risk = Risk(self._attached(), labels, self._loss, self.lambda_)
+            point = minimise(risk, self.tolerance).within(self.tolerance / self.lambda_)
+            radius = self._radius
+            if radius is not None:
+                point = onto_ball(point, radius)
+            units = np.rint(self.coordinates.of(point) / mechanism.grid)
+        return [int(unit) for unit in units]
+
+    def weights(self, mean: Array, mechanism: Mechanism) -> Array:  # noqa: ARG002
+        """What was released, as weights."""
+        return self.coordinates.weights(mean)
+
+    def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
+        """Votes are cast on the auxiliary rows themselves: nothing of private features is in them."""
+        return None
+
+    @property
+    def tolerance(self) -> float:
+        """τ: the solver always reaches it, for every input of this shape."""
+        shape = RiskShape(
+            n_samples=self.n_samples,
+            n_features=self.n_features,
+            row_terms=self.row_terms,
+            loss=self._loss,
+            lambda_=self.lambda_,
+        )
+        return default_tolerance(shape)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Which numbers get noise."""
+        d, outputs = self.n_features, self._loss.n_outputs
+        if self.calibration == "paper":
+            return Coordinates.all_weights(d, outputs)
+        return Coordinates.reduced(d, outputs, self.span)
+
+    @property
+    def _loss(self) -> Loss:
+        return loss_for(self.n_classes, self.loss)
+
+    @property
+    def _radius(self) -> float | None:
+        return None if self.calibration == "paper" else minimiser_radius(self._loss, self.lambda_)
+
+    def _attached(self) -> Any:
+        if self.features is None:
+            allowed = "the private samples: only the coordinator has them (Poll.with_auxiliary)"
+            raise ParameterError("auxiliary", got=None, allowed=allowed)
+        return self.features
+
+    def _stability(self, gap: float, n_units: int) -> float:
+        """How far one party, and with a private set one sample, moves the exact minimiser."""
+        shares = n_units if self.soft else 1  # a majority may turn however many parties there are
+        if self.private:
+            return stability_private_auxiliary(
+                gap, self._loss, self.lambda_, shares, self.n_samples
+            )
+        return stability(gap, self.gradient_factor, self.lambda_, shares)
+
+    def _labels(self, total: Units) -> Array:
+        """Shares of votes, or majorities.
+
+        Of equal counts the lowest index wins; with two classes the second, the paper's v(x) = +1.
+        """
+        if self.soft:
+            shares = total / float(total[0].sum())
+            return np.ascontiguousarray(shares[:, 1]) if self.n_classes == 2 else shares
+        if self.n_classes == 2:
+            return (total[:, 1] >= total[:, 0]).astype(np.float64)
+        majority: Array = np.eye(self.n_classes)[total.argmax(axis=1)]
+        return majority
+
+    def _entries(
+        self, n_units: int, tolerance: float, coordinates: Coordinates
+    ) -> Sequence[PerturbedMinimiser]:
+        """The bounds to choose from: the paper's alone, or stability and ball."""
+        radius, solver = self._radius, 2.0 * tolerance / self.lambda_
+
+        def entry(rule: str, bound: float, solver: float, rounding: float) -> PerturbedMinimiser:
+            return PerturbedMinimiser(
+                calibration=self.calibration,
+                loss=self._loss.name,
+                lambda_=self.lambda_,
+                rule=rule,
+                bound=bound,
+                solver=solver,
+                rounding=rounding,
+                on_grid=0.0,
+                radius=radius,
+                solver_tolerance=tolerance,
+                gradient_factor=self.gradient_factor,
+            )
+
+        if radius is None:
+            bound = self._stability(paper_label_gap(self._loss), n_units)
+            return [entry("paper", bound, solver, 0.0)]
+        slack = ball_rounding(self.n_features * self._loss.n_outputs)
+        projecting = 2.0 * radius * slack
+        mapping = 2.0 * coordinates.rounding(radius * (1.0 + slack))
+
+        def stretched(rule: str, bound: float, solver: float) -> PerturbedMinimiser:
+            stretching = (coordinates.stretch - 1.0) * (bound + solver + projecting)
+            return entry(rule, bound, solver, projecting + mapping + stretching)
+
+        bound = self._stability(self._loss.label_gap, n_units)
+        return [stretched("stability", bound, solver), stretched("ball", 2.0 * radius, 0.0)]
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stability:
-    """A method's own bounds on how far one party moves the exact minimiser."""
+class Soft(_Minimiser):
+    """The shares of votes are soft labels: one party moves them by at most 1/M."""
 
-    name: str
-    public: Callable[[float, float], float]
-    """(κ, μ) ↦ S for a public auxiliary set."""
-    private: Callable[[float], float]
-    """κ ↦ S when one auxiliary sample changes too."""
+    __slots__ = ()
+    name: ClassVar[str] = "soft"
+    soft: ClassVar[bool] = True
 
 
-def make_plan(facts: PublicFacts, n_parties: int, terms: Terms, stability: Stability) -> Plan:
-    """Everything that is known before the votes are."""
-    n_parties = terms.checked_parties(n_parties)
-    loss = terms.loss_for(facts.n_classes)
-    d, tight = facts.task.n_features, terms.calibration == "tight"
-    shape = RiskShape(n_samples=facts.n_samples, n_features=d, row_terms=facts.row_terms, loss=loss, lambda_=terms.lambda_)
-    tolerance = default_tolerance(shape)
-    coordinates = Coordinates.reduced(d, loss.n_outputs, facts.span) if tight else Coordinates.all_weights(d, loss.n_outputs)
-    radius = minimiser_radius(loss, terms.lambda_) if tight else None
-    entries = _entries(facts, terms, loss, stability, tolerance, coordinates, radius)
-    calibrated = calibrate(entries, coordinates.dimension, terms.epsilon)
-    certificate = Certificate(
-        method=stability.name,
-        calibration=terms.calibration,
-        loss=loss.name,
-        epsilon=float(terms.epsilon),
-        delta=0.0,
-        neighbours=ONE_PARTY_AND_SAMPLE if facts.private else ONE_PARTY,
-        parties=n_parties,
-        auxiliary_samples=facts.n_samples,
-        auxiliary_digest=facts.digest,
-        lambda_=float(terms.lambda_),
-        sensitivity=calibrated.sensitivity,
-        sensitivity_parts=calibrated.parts,
-        noise="l2",
-        noise_scale=calibrated.noise_scale,
-        grid=calibrated.spacing,
-        dimension=coordinates.dimension,
-        coordinates=coordinates.description,
-        radius=radius,
-        solver_tolerance=tolerance,
-        assumed_public=terms.assumed_public,
-    )
-    return Plan(certificate=certificate, coordinates=coordinates, task=facts.task, terms=terms)
+@final
+class Vote(_Minimiser):
+    """The majority's class is a hard label: one party may turn it."""
+
+    __slots__ = ()
+    name: ClassVar[str] = "vote"
+    soft: ClassVar[bool] = False
 
 
-def check_types(tally: Tally, terms: Terms) -> None:
-    """Refuse anything but a tally and terms, in words."""
-    if not isinstance(tally, Tally):
-        raise WrongTypeError("The tally", tally, "a Tally to which the parties' ballots were added")
-    if not isinstance(terms, Terms):
-        raise WrongTypeError("The terms", terms, "Terms(epsilon=...)")
-
-
-def check_belongs(tally: Tally, plan: Plan, method: str) -> None:
-    """Refuse a tally for which the plan was not made; compares public things only."""
-    promised, auxiliary = plan.certificate, tally.auxiliary
-    pairs = {
-        "method": (promised.method, method),
-        "number of parties": (promised.parties, tally.n_parties),
-        "number of auxiliary samples": (promised.auxiliary_samples, auxiliary.n_samples),
-        "auxiliary set": (promised.auxiliary_digest, auxiliary.public_digest),
-        "kind of neighbours": (promised.neighbours, ONE_PARTY_AND_SAMPLE if auxiliary.private else ONE_PARTY),
-        "task": (plan.task, Task.of(auxiliary)),
-    }
-    for what, (planned, given) in pairs.items():
-        if planned != given:
-            raise ParameterError("plan", got=f"another {what}: {planned!r}", allowed=f"a plan made for this tally: {given!r}")
-
-
-def grid_minimiser(auxiliary: AuxiliarySet, labels: Array, plan: Plan) -> Exact:
-    """Minimise, project onto the ball, put on the grid: the private vector, ready for its noise."""
-    with np.errstate(all="ignore"):  # nothing about the votes may show, not even as an underflow that someone asked to be told of
-        return _grid_minimiser(auxiliary, labels, plan)
-
-
-def _grid_minimiser(auxiliary: AuxiliarySet, labels: Array, plan: Plan) -> Exact:
-    promised, terms = plan.certificate, plan.terms
-    tolerance = promised.solver_tolerance
-    assert tolerance is not None
-    risk = Risk(auxiliary.features, labels, terms.loss_for(auxiliary.n_classes), terms.lambda_)
-    point = minimise(risk, tolerance).within(tolerance / terms.lambda_)
-    if promised.radius is not None:
-        point = onto_ball(point, promised.radius)
-    return on_grid(plan.coordinates.of(point), promised.grid)
-
-
-def _entries(
-    facts: PublicFacts,
-    terms: Terms,
-    loss: Loss,
-    stability: Stability,
-    tolerance: float,
-    coordinates: Coordinates,
-    radius: float | None,
-) -> list[SensitivityParts]:
-    """The bounds to choose from: the paper's alone, or stability and ball."""
-    solver = 2.0 * tolerance / terms.lambda_
-    if radius is None:
-        kappa = paper_label_gap(loss)
-        bound = stability.private(kappa) if facts.private else stability.public(kappa, 1.0)
-        return [SensitivityParts(rule="paper", bound=bound, solver=solver, rounding=0.0, grid=0.0)]
-    kappa = loss.label_gap
-    bound = stability.private(kappa) if facts.private else stability.public(kappa, facts.gradient_factor)
-    size = facts.task.n_features * loss.n_outputs
-    projecting = 2.0 * radius * ball_rounding(size)
-    mapping = 2.0 * coordinates.rounding(radius * (1.0 + ball_rounding(size)))
-
-    def entry(rule: str, bound: float, solver: float) -> SensitivityParts:
-        stretching = (coordinates.stretch - 1.0) * (bound + solver + projecting)
-        return SensitivityParts(rule=rule, bound=bound, solver=solver, rounding=projecting + mapping + stretching, grid=0.0)
-
-    return [entry("stability", bound, solver), entry("ball", 2.0 * radius, 0.0)]
+def _grid_spacing(sensitivity: float, dimension: int) -> float:
+    """The largest power of two for which g√D ≤ 2⁻²⁰·S."""
+    exponent = math.floor(math.log2(sensitivity / math.sqrt(dimension)))
+    return math.ldexp(1.0, exponent - GRID_BITS)

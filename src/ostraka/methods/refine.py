@@ -1,48 +1,63 @@
 """`refine`: a second round. The first release is public, so parties need only send what it leaves unexplained of their labels.
 
     letter  name here    meaning
-    W₀      start        the model of an earlier release, p×K
-    t       sharpness    a public factor that makes W₀ as sure of the auxiliary samples as `SURE`
-    s(x)    guesses      the nearest point of the simplex to t·W₀ᵀx: the start's soft labels   [Martins and Astudillo 2016, sparsemax]
-    Y_j     –            (1/n_j) Σ_i z_i (e_{y_i} − s(x_i))ᵀQ: what party j sends, shortened to length b and rounded to the lattice
+    W₀      –            the model of an earlier release, p×K
+    t       –            a public factor that makes W₀ as sure of the auxiliary samples as `SURE`
+    s(x)    guesses      the nearest point of the simplex to t·W₀ᵀx: the start's soft labels
+                         [Martins and Astudillo 2016, sparsemax]
+    Y_j     –            (1/n_j) Σ_i z_i (e_{y_i} − s(x_i))ᵀQ: what party j sends, shortened and rounded
 
-Guarantee (statistic.proof.md): as for `moments`, two vectors of the ball are at most 2B units apart, whatever the data and the start. The
-start is a release of its own, with its own ε: whoever took part in both has spent the sum, and the certificate says so. From a rehearsal
-comes only a rehearsal.
+Guarantee (noisy_sum.proof.md): as for `moments`, two vectors of the ball are at most 2B units apart,
+whatever the data and the start. The start is a release of its own, with its own ε: whoever took part
+in both has spent the sum, and the certificate says so. From a rehearsal comes only a rehearsal.
 
-Why it helps: where the start is right, a party sends next to nothing, so the ball is small and the noise too; and the correction is the
-slope of the loss on private rows, so that it does not matter how far auxiliary rows are from them. One step of Newton's method, with the
-curvature from the auxiliary set, then one step of self-training as in the other methods; with `shift` a shorter step and no self-training,
-which would give unlike auxiliary rows the last word. It pays where the first round is accurate already: at large ε, with many parties. At
-most one such round: a third has less to find than it costs.
+Why it helps: where the start is right, a party sends next to nothing, so the ball is small and the
+noise too; and the correction is the slope of the loss on private rows, so that it does not matter how
+far auxiliary rows are from them. One step of Newton's method, with the curvature from the auxiliary
+set, then one step of self-training as in the other methods; with `shift` a shorter step and no
+self-training, which would give unlike auxiliary rows the last word. It pays where the first round is
+accurate already: at large ε, with many parties. At most one such round: a third has less to find than
+it costs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.contributions import own_products
-from ostraka.errors import ParameterError, WrongTypeError
-from ostraka.local.parties import Parties
-from ostraka.losses import Array
-from ostraka.methods.denoise import onto_simplex, self_trained
-from ostraka.methods.party_vectors import Units, choose_directions, party_means, rounded_blocks
+from ostraka.errors import ParameterError
+from ostraka.mechanism.geometry import class_basis
+from ostraka.mechanism.laws import Exact
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.denoise import onto_simplex, self_trained
+from ostraka.methods.base import (
+    Block,
+    Options,
+    Start,
+    Work,
+    check_shapes,
+    public_features,
+    whole,
+)
+from ostraka.methods.noisy_sum import differences, hidden_ball
+from ostraka.methods.party_vectors import choose_directions, party_means, rounded_blocks
 from ostraka.methods.simulated import SimulatedParties
-from ostraka.methods.statistic import StatisticPlan, StatisticTerms, check_public, make_certificate
-from ostraka.model import Task
-from ostraka.noise import Entropy, Rehearsal
-from ostraka.release import ChargeFirst, Rehearsed, Release
-from ostraka.sensitivity.geometry import class_basis
-from ostraka.whitening import Whitening
+from ostraka.party.products import own_products
+from ostraka.party.rows import Parties
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.promise import Promise
+from ostraka.public.task import Task
+from ostraka.public.whitening import Whitening
+from ostraka.release import Rehearsed, Release
+from ostraka.solve.losses import Array
+from ostraka.tally.domain import Ball, Units
 
-__all__ = ["RefineRecipe", "plan", "contributions", "release"]
+__all__ = ["Refine"]
 
 SURE = 0.9
 """The mean of the largest entry of s(x) over the auxiliary set."""
@@ -57,20 +72,105 @@ LEAST_CURVATURE = 0.02
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RefineRecipe:
+class Refine:
     """The public parts of a second round."""
 
+    name: ClassVar[str] = "refine"
+
     features: Array
-    start: Array
+    guess: Array
     """t·W₀."""
     whitening: Array
     damped: Array
     """U_k diag(√c/(c + τ)), with the mean of c for τ: from whitened coordinates to weights, cautious where the set is narrow."""
     contrasts: Array
+    length: int
+    grid: float
     clip_factor: float
-    self_training: bool
+    start_digest: str
+    start_epsilon: float
+    start_delta: float
+    start_rehearsed: bool
+    student: bool | None = None
+    """Whether the model labels the auxiliary set once more; None: yes."""
     penalty: float | None = None
     """Of the last fit, if it was set."""
+
+    def __post_init__(self) -> None:
+        check_shapes(
+            features=(self.features, "Np"),
+            guess=(self.guess, "pK"),
+            whitening=(self.whitening, "pk"),
+            damped=(self.damped, "pk"),
+            contrasts=(self.contrasts, "Kc"),
+            differences=(self.contrasts[1:], "cc"),
+        )
+
+    @classmethod
+    def create(
+        cls, public: AuxiliarySet | Task, n_units: int, promise: Promise, options: Options
+    ) -> Refine:
+        """Choose directions and ball for what the start leaves unexplained."""
+        auxiliary, features = public_features(public, cls.name)
+        start = _checked_start(options.start, auxiliary, promise)
+        n_classes, whitening = auxiliary.n_classes, Whitening.of(features)
+        guess, contrasts = _sharpened(start.model.weights, features), class_basis(n_classes)
+        simulated = SimulatedParties.of(
+            features @ whitening.map(whitening.rank),
+            options.samples_each,
+            _residuals(onto_simplex(own_products(features, guess)), contrasts),
+        )
+        chosen = choose_directions(
+            simulated, whitening, len(features), n_classes, n_units, promise, signal=CONTRAST
+        )
+        extents = np.sqrt(whitening.values[: chosen.k])
+        damping = extents / (extents**2 + whitening.values.mean())
+        return cls(
+            features=features,
+            guess=guess,
+            whitening=whitening.map(chosen.k),
+            damped=whitening.basis[:, : chosen.k] * damping,
+            contrasts=contrasts,
+            length=chosen.ball.length,
+            grid=chosen.grid,
+            clip_factor=chosen.clip_factor,
+            start_digest=start.digest,
+            start_epsilon=start.certificate.epsilon,
+            start_delta=start.certificate.delta,
+            start_rehearsed=isinstance(start, Rehearsed),
+            student=False if options.shift else None,
+            penalty=options.penalty,
+        )
+
+    @property
+    def start(self) -> Start:
+        """The release that this round rests on."""
+        return Start(
+            digest=self.start_digest,
+            epsilon=self.start_epsilon,
+            delta=self.start_delta,
+            rehearsed=self.start_rehearsed,
+        )
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.contrasts)
+
+    @property
+    def domain(self) -> Ball:
+        """k·(K−1) numbers in an L2 ball."""
+        dimension = self.whitening.shape[1] * self.contrasts.shape[1]
+        return Ball(norm="l2", length=self.length, dimension=dimension)
+
+    def contribute(self, parties: Parties, work: Work) -> Iterator[Block]:  # noqa: ARG002
+        """Every party's vector; each row depends on its own party alone."""
+
+        def means(part: Parties) -> Array:
+            white = own_products(part.features, self.whitening)
+            return party_means(white, self.residuals(part.features, part.labels), part.starts)
+
+        return rounded_blocks(parties, self.domain, self.grid, means)
 
     def residuals(self, features: Any, labels: NDArray[Any]) -> Array:
         """(e_y − s(x))ᵀQ for each row, from that row alone: no product of matrices, see `own_products`."""
@@ -82,98 +182,82 @@ class RefineRecipe:
 
     def guesses(self, features: Any) -> Array:
         """s(x), a row for each sample."""
-        return onto_simplex(own_products(features, self.start))
+        return onto_simplex(own_products(features, self.guess))
 
-    def weights(self, mean: Array) -> Array:
+    def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
+        """ℓ2 noise (or a Gaussian) for two vectors of the ball."""
+        k, n_differences = self.whitening.shape[1], self.contrasts.shape[1]
+        coordinates = (
+            f"{k} whitened directions, {n_differences} differences of classes, "
+            "less what the start explains"
+        )
+        return hidden_ball(self.domain, self.grid, promise, n_units, coordinates)
+
+    def statistic(self, total: Units, mechanism: Mechanism) -> Exact:  # noqa: ARG002
+        """The sum itself."""
+        return whole(total)
+
+    def weights(self, mean: Array, mechanism: Mechanism) -> Array:  # noqa: ARG002
         """A step of Newton's method from the start; then the model labels X once more, if X is like the private rows."""
         missing = mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
         n_others = np.count_nonzero(self.guesses(self.features), axis=1) - 1.0
         curvature = max(float(n_others.mean()) / (len(self.contrasts) - 1), LEAST_CURVATURE)
-        step = STEP if self.self_training else STEP_ALONE
-        moved: Array = self.start + step / curvature * self.damped @ missing @ self.contrasts.T
-        return self_trained(self.features, moved, penalty=self.penalty) if self.self_training else moved
+        trained = self.student is not False
+        step = (STEP if trained else STEP_ALONE) / curvature
+        moved: Array = self.guess + step * self.damped @ missing @ self.contrasts.T
+        if trained:
+            moved = self_trained(self.features, moved, penalty=self.penalty)
+        return differences(moved)
 
-    def surprise(self, mean: Array) -> float | None:  # noqa: ARG002
+    def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
         """The correction is right on private rows, however they are distributed: there is nothing to be warned of."""
         return None
 
 
-def plan(start: Release | Rehearsed, auxiliary: AuxiliarySet, n_parties: int, terms: StatisticTerms) -> StatisticPlan:
-    """What a second round by this many parties will promise, and how: known before anyone contributes."""
-    features, n_parties = check_public(auxiliary, terms), terms.checked_parties(n_parties)
-    _check_start(start, auxiliary)
-    sharp, whitening, contrasts = _sharpened(start.model.weights, features), Whitening.of(features), class_basis(auxiliary.n_classes)
-    guesses = onto_simplex(own_products(features, sharp))
-
-    def values(rows: NDArray[Any], generator: np.random.Generator) -> Array:
-        answers = (guesses[rows].cumsum(axis=2) < generator.random((*rows.shape, 1))).sum(axis=2).clip(0, auxiliary.n_classes - 1)
-        answers = np.where(generator.random(rows.shape) < DOUBT, generator.integers(0, auxiliary.n_classes, rows.shape), answers)
-        missing: Array = (np.eye(auxiliary.n_classes)[answers] - guesses[rows]) @ contrasts
-        return missing
-
-    simulated = SimulatedParties.of(features @ whitening.map(whitening.rank), terms.samples_each, values)
-    chosen = choose_directions(simulated, whitening, len(features), auxiliary.n_classes, n_parties, terms, signal=CONTRAST)
-    extents = np.sqrt(whitening.values[: chosen.k])
-    recipe = RefineRecipe(
-        features=features,
-        start=sharp,
-        whitening=whitening.map(chosen.k),
-        damped=whitening.basis[:, : chosen.k] * (extents / (extents**2 + whitening.values.mean())),
-        contrasts=contrasts,
-        clip_factor=chosen.clip_factor,
-        self_training=not terms.shift,
-        penalty=terms.penalty,
-    )
-    certificate = make_certificate(
-        "refine", auxiliary, n_parties, _with_assumptions(terms, start), chosen.law,
-        sensitivity=float(chosen.ball.diameter), grid=chosen.grid, radius=chosen.ball.length * chosen.grid,
-        coordinates=f"{chosen.k} whitened directions, {contrasts.shape[1]} differences of classes, less what the start explains",
-        start=start,
-    )  # fmt: skip
-    return StatisticPlan(certificate=certificate, task=Task.of(auxiliary), ball=chosen.ball, law=chosen.law, recipe=recipe)
-
-
-def contributions(parties: Parties, planned: StatisticPlan) -> Iterator[Units]:
-    """What every party sends, many parties to a block; each row depends on its own party alone."""
-    recipe = planned.recipe
-    if not isinstance(recipe, RefineRecipe):
-        raise WrongTypeError("The plan", recipe, "a plan of refine")
-
-    def means(part: Parties) -> Array:
-        return party_means(own_products(part.features, recipe.whitening), recipe.residuals(part.features, part.labels), part.starts)
-
-    return rounded_blocks(parties, planned, means)
-
-
-def release(
-    start: Release | Rehearsed,
-    parties: Parties,
-    auxiliary: AuxiliarySet,
-    terms: StatisticTerms,
-    source: Entropy | Rehearsal | None = None,
-    charge: ChargeFirst = None,
-) -> Release | Rehearsed:
-    """A better classifier from what the start leaves unexplained. A seeded `source` makes a rehearsal of it."""
-    planned = plan(start, auxiliary, len(parties), terms)
-    return planned.publish(planned.added(contributions(parties, planned)), source or Entropy(), charge)
-
-
-def _check_start(start: object, auxiliary: AuxiliarySet) -> None:
+def _checked_start(start: Any, auxiliary: AuxiliarySet, promise: Promise) -> Release | Rehearsed:
     """Refuse what is no release, or one that speaks of other features or classes."""
     if not isinstance(start, Release | Rehearsed):
-        raise WrongTypeError("The start", start, "an earlier Release")
+        given = None if start is None else f"an object of type {type(start).__name__}"
+        allowed = 'an earlier Release, or the path of one, for method "refine"'
+        raise ParameterError("start", got=given, allowed=allowed)
+    if start.certificate.protects != promise.protects:
+        allowed = f"one that protects one {promise.protects}, as this poll does"
+        got = f"a release that protects one {start.certificate.protects}"
+        raise ParameterError("start", got=got, allowed=allowed)
     task, own = start.model.task, Task.of(auxiliary)
-    if (task.classes, task.n_features, task.preprocessing) != (own.classes, own.n_features, own.preprocessing):
+    of_start = (task.classes, task.n_features, task.preprocessing)
+    if of_start != (own.classes, own.n_features, own.preprocessing):
         raise ParameterError(
             "start",
             got=f"a model of the classes {task.classes} on {task.n_features} features",
-            allowed=f"one of {own.classes} on the {own.n_features} features of the auxiliary set, by the same preprocessing",
+            allowed=f"one of {own.classes} on the {own.n_features} features of the auxiliary set, "
+            "by the same preprocessing",
         )
+    if (
+        None not in (task.feature_names, own.feature_names)
+        and task.feature_names != own.feature_names
+    ):
+        raise ParameterError(
+            "start",
+            got=f"a model of the columns {list(task.feature_names or ())[:8]}",
+            allowed=f"{list(own.feature_names or ())[:8]}, the same columns in the same order",
+        )
+    return start
 
 
-def _with_assumptions(terms: StatisticTerms, start: Release | Rehearsed) -> StatisticTerms:
-    """What the start took to be public is so here, too."""
-    return replace(terms, assumed_public=tuple(dict.fromkeys((*start.certificate.assumed_public, *terms.assumed_public))))
+def _residuals(guesses: Array, contrasts: Array) -> Any:
+    """What simulated parties would send: labels drawn from the start's guesses, with some doubt."""
+    n_classes = len(contrasts)
+
+    def values(rows: NDArray[Any], generator: np.random.Generator) -> Array:
+        drawn = generator.random((*rows.shape, 1))
+        answers = (guesses[rows].cumsum(axis=2) < drawn).sum(axis=2).clip(0, n_classes - 1)
+        doubted = generator.random(rows.shape) < DOUBT
+        answers = np.where(doubted, generator.integers(0, n_classes, rows.shape), answers)
+        missing: Array = (np.eye(n_classes)[answers] - guesses[rows]) @ contrasts
+        return missing
+
+    return values
 
 
 def _sharpened(start: Array, features: Array) -> Array:

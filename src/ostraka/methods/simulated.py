@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.losses import Array
+from ostraka.solve.losses import Array
 
 __all__ = ["N_SIMULATED", "SimulatedParties"]
 
@@ -36,7 +36,11 @@ class SimulatedParties:
 
     @classmethod
     def of(
-        cls, white: Array, samples_each: int, values: Callable[[NDArray[Any], np.random.Generator], Array], seed: int = 0
+        cls,
+        white: Array,
+        samples_each: int,
+        values: Callable[[NDArray[Any], np.random.Generator], Array],
+        seed: int = 0,
     ) -> SimulatedParties:
         """Rows at random; `values` gives v_i for an array of rows."""
         generator = np.random.default_rng(seed)
@@ -71,5 +75,7 @@ class SimulatedParties:
     def shortened_mean(self, k: int) -> Array:
         """What the mean of the shortened parties would be taken for: (k, c)."""
         factors = self.factors()[:, k - 1]
-        mean: Array = (self.sums[:, :k] * factors[:, np.newaxis, np.newaxis]).mean(axis=0) / factors.mean()
+        mean: Array = (self.sums[:, :k] * factors[:, np.newaxis, np.newaxis]).mean(
+            axis=0
+        ) / factors.mean()
         return mean

@@ -6,13 +6,21 @@
 
 from __future__ import annotations
 
-from ostraka.losses import Array
 from ostraka.solve.accelerated import accelerated, check_tolerance, step_bound, tightest_tolerance
+from ostraka.solve.losses import Array
 from ostraka.solve.newton import conjugate_gradient_direction, exact_direction, newton
 from ostraka.solve.risk import Risk, RiskShape
 from ostraka.solve.solution import Solution
 
-__all__ = ["Risk", "RiskShape", "Solution", "default_tolerance", "minimise", "step_bound", "tightest_tolerance"]
+__all__ = [
+    "Risk",
+    "RiskShape",
+    "Solution",
+    "default_tolerance",
+    "minimise",
+    "step_bound",
+    "tightest_tolerance",
+]
 
 MAX_DENSE_WEIGHTS = 2000
 """Up to so many weights the Hessian is formed; beyond, only multiplied with."""
@@ -36,7 +44,9 @@ def minimise(risk: Risk, tolerance: float | None = None) -> Solution:
     end = newton(risk, tolerance, direction, _warm_start(risk))
     if not end.gradient_bound <= tolerance:
         end, route = accelerated(risk, tolerance), "accelerated"
-    return Solution(point=end.w, gradient_bound=end.gradient_bound, lambda_=risk.lambda_, route=route)
+    return Solution(
+        point=end.w, gradient_bound=end.gradient_bound, lambda_=risk.lambda_, route=route
+    )
 
 
 def _warm_start(risk: Risk) -> Array:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 from ostraka.errors import ParameterError
-from ostraka.losses import UNIT_ROUNDOFF
+from ostraka.solve.losses import UNIT_ROUNDOFF
 from ostraka.solve.newton import Iterate, evaluate
 from ostraka.solve.risk import Risk, RiskShape
 
@@ -42,7 +42,9 @@ def visited_norm(shape: RiskShape) -> float:
 def step_error(shape: RiskShape) -> float:
     """e: the error of the gradient and of forming the next points from it, as one error of the gradient."""
     norm = visited_norm(shape)
-    forming = 32.0 * UNIT_ROUNDOFF * shape.smoothness * (norm + shape.loss.slope_bound / shape.smoothness)
+    forming = (
+        32.0 * UNIT_ROUNDOFF * shape.smoothness * (norm + shape.loss.slope_bound / shape.smoothness)
+    )
     return shape.gradient_rounding(norm) + forming
 
 
@@ -50,7 +52,11 @@ def tightest_tolerance(shape: RiskShape) -> float:
     """The smallest τ that is promised: 8e. Refuses a λ for which doubles cannot carry the proof."""
     error = step_error(shape)
     if not 12.5 * error * error <= 0.01 * shape.loss.value_at_zero * shape.lambda_ * _theta(shape):
-        raise ParameterError("lambda", got=shape.lambda_, allowed="a larger number: here the risk is too flat for doubles")
+        raise ParameterError(
+            "lambda",
+            got=shape.lambda_,
+            allowed="a larger number: here the risk is too flat for doubles",
+        )
     return 8.0 * error
 
 
@@ -58,7 +64,9 @@ def check_tolerance(shape: RiskShape, tolerance: float) -> None:
     """Refuse a tolerance that is not promised."""
     tightest = tightest_tolerance(shape)
     if not tolerance >= tightest:
-        raise ParameterError("tolerance", got=tolerance, allowed=f"{tightest} or more for this risk")
+        raise ParameterError(
+            "tolerance", got=tolerance, allowed=f"{tightest} or more for this risk"
+        )
 
 
 def step_bound(shape: RiskShape, tolerance: float) -> int:
@@ -91,7 +99,10 @@ def accelerated(risk: Risk, tolerance: float) -> Iterate:
     """A point whose certified gradient bound is at most `tolerance`."""
     shape = risk.shape
     theta = _theta(shape)
-    smoothness, convexity = 2.0 * shape.smoothness, 0.5 * shape.lambda_  # of the inexact oracle: see the proof
+    smoothness, convexity = (
+        2.0 * shape.smoothness,
+        0.5 * shape.lambda_,
+    )  # of the inexact oracle: see the proof
     x = v = risk.zero()
     for _ in range(accelerated_steps(shape)):
         here = evaluate(risk, (x + theta * v) / (1.0 + theta))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ostraka.losses import UNIT_ROUNDOFF, Array
+from ostraka.solve.losses import UNIT_ROUNDOFF, Array
 from ostraka.solve.risk import Risk, gamma
 
 __all__ = ["Iterate", "evaluate", "newton", "exact_direction", "conjugate_gradient_direction"]
@@ -45,7 +45,9 @@ def evaluate(risk: Risk, w: Array, z: Array | None = None) -> Iterate:
     gradient = risk.gradient(w, z)
     slack = 1.0 + gamma(w.size + 8)
     norm = float(np.linalg.norm(gradient)) * slack
-    return Iterate(w, z, gradient, norm + risk.shape.gradient_rounding(float(np.linalg.norm(w)) * slack))
+    return Iterate(
+        w, z, gradient, norm + risk.shape.gradient_rounding(float(np.linalg.norm(w)) * slack)
+    )
 
 
 def newton(risk: Risk, tolerance: float, direction: Direction, start: Array) -> Iterate:

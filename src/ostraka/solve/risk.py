@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from ostraka.errors import ParameterError, ShapeError
-from ostraka.losses import UNIT_ROUNDOFF, Array, Loss
+from ostraka.solve.losses import UNIT_ROUNDOFF, Array, Loss
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -51,7 +51,9 @@ class RiskShape:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.lambda_ < math.inf:
-            raise ParameterError("lambda", got=self.lambda_, allowed="a positive finite number, such as 1e-4")
+            raise ParameterError(
+                "lambda", got=self.lambda_, allowed="a positive finite number, such as 1e-4"
+            )
         if not (self.n_samples >= 1 and self.n_features >= 1):
             raise ShapeError(
                 "The feature matrix",
@@ -67,7 +69,9 @@ class RiskShape:
     def gradient_rounding(self, norm: float) -> float:
         """e: how far the computed gradient may be from ∇R(w), for any ‖w‖ ≤ norm and any labels."""
         scores = self.loss.smoothness * gamma(self.row_terms + 1) * norm
-        sums = gamma(BLOCK_ROWS + math.ceil(self.n_samples / BLOCK_ROWS) + 2) * self.loss.slope_bound
+        sums = (
+            gamma(BLOCK_ROWS + math.ceil(self.n_samples / BLOCK_ROWS) + 2) * self.loss.slope_bound
+        )
         pull = 4.0 * UNIT_ROUNDOFF * self.lambda_ * norm
         return 1.01 * (scores + self.loss.rounding + sums + pull)
 
@@ -85,18 +89,30 @@ def _canonical(features: Any) -> Any:
 class Risk:
     """A risk that can be evaluated: features with rows in the unit ball (dense or CSR), soft labels, a loss and λ."""
 
-    def __init__(self, features: Array | csr_matrix, labels: Array, loss: Loss, lambda_: float) -> None:
+    def __init__(
+        self, features: Array | csr_matrix, labels: Array, loss: Loss, lambda_: float
+    ) -> None:
         self.sparse = hasattr(features, "tocsr")
-        stored: Any = _canonical(features) if self.sparse else np.ascontiguousarray(features, dtype=np.float64)
+        stored: Any = (
+            _canonical(features)
+            if self.sparse
+            else np.ascontiguousarray(features, dtype=np.float64)
+        )
         self.features = stored
         self.labels = loss.check_labels(labels)
         if len(self.labels) != features.shape[0]:
-            raise ShapeError("The labels", got=self.labels.shape, allowed=f"{features.shape[0]} rows, as the features have")
+            raise ShapeError(
+                "The labels",
+                got=self.labels.shape,
+                allowed=f"{features.shape[0]} rows, as the features have",
+            )
         self.loss = loss
         self.lambda_ = float(lambda_)
         n, d = features.shape
         row_terms = int(np.diff(stored.indptr).max(initial=0)) if self.sparse else d
-        self.shape = RiskShape(n_samples=n, n_features=d, row_terms=row_terms, loss=loss, lambda_=self.lambda_)
+        self.shape = RiskShape(
+            n_samples=n, n_features=d, row_terms=row_terms, loss=loss, lambda_=self.lambda_
+        )
         self._blocks = list(self._cut()) if self.sparse else None
 
     def _cut(self) -> Iterator[tuple[slice, Any]]:
@@ -142,7 +158,10 @@ class Risk:
         """v ↦ ∇²R·v, without the matrix."""
 
         def product(v: Array) -> Array:
-            return self._average(self.loss.apply_curvature(curvature, self.scores(v))) + self.lambda_ * v
+            return (
+                self._average(self.loss.apply_curvature(curvature, self.scores(v)))
+                + self.lambda_ * v
+            )
 
         return product
 
@@ -160,7 +179,9 @@ class Risk:
     @staticmethod
     def _add_binary(out: Array, x: Array, curvature: Array) -> None:
         root = np.sqrt(curvature)[:, None] * x
-        out += root.T @ root  # the same matrix twice: numpy calls the symmetric product, half the work
+        out += (
+            root.T @ root
+        )  # the same matrix twice: numpy calls the symmetric product, half the work
 
     @staticmethod
     def _add_softmax(out: Array, x: Array, p: Array) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import final
 
 from ostraka.errors import PrecisionError
-from ostraka.losses import Array
+from ostraka.solve.losses import Array
 
 __all__ = ["Solution"]
 

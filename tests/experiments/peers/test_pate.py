@@ -17,7 +17,7 @@ from ostraka.experiments.peers.pate import (
     noisy_winners,
     votes,
 )
-from ostraka.local.parties import Parties
+from ostraka.party.rows import Parties
 from tests.experiments.peers.test_pooled import peer_data
 
 PATES = ("pate", "pate-confident")
@@ -45,7 +45,14 @@ def test_one_party_moves_a_query_by_root_two_and_its_largest_count_by_one(n_clas
         labels = data.parties.labels.copy()
         own = slice(data.parties.starts[party], data.parties.starts[party + 1])
         labels[own] = (labels[own] + 1) % n_classes
-        after = votes(replace(data, parties=Parties(data.parties.features, labels, data.parties.starts, data.parties.names)))
+        after = votes(
+            replace(
+                data,
+                parties=Parties(
+                    data.parties.features, labels, data.parties.starts, data.parties.names
+                ),
+            )
+        )
         distances = ((after - before) ** 2).sum(axis=1)  # squared: whole numbers
         changed = max(changed, distances.max())
         assert distances.max() <= 2
@@ -56,23 +63,37 @@ def test_one_party_moves_a_query_by_root_two_and_its_largest_count_by_one(n_clas
 
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
 @pytest.mark.parametrize("asked", [25, 400])
-def test_all_answers_together_cost_what_is_promised(epsilon: float, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_answers_together_cost_what_is_promised(
+    epsilon: float, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scale = answer_scale(epsilon, 1e-6, asked)
-    assert composed_delta(epsilon, [(scale / math.sqrt(2.0), asked)]) <= 1e-6 * 1.2  # theirs is rounded up
+    assert (
+        composed_delta(epsilon, [(scale / math.sqrt(2.0), asked)]) <= 1e-6 * 1.2
+    )  # theirs is rounded up
     monkeypatch.setattr(pate, "VOTE_CHANGE", 1.0)
-    assert composed_delta(epsilon, [(answer_scale(epsilon, 1e-6, asked) / math.sqrt(2.0), asked)]) > 3e-6
+    assert (
+        composed_delta(epsilon, [(answer_scale(epsilon, 1e-6, asked) / math.sqrt(2.0), asked)])
+        > 3e-6
+    )
 
 
 @pytest.mark.parametrize("setting", CONFIDENT_GRID[:8:3])
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
-def test_checks_and_answers_together_cost_what_is_promised(setting: Confidence, epsilon: float) -> None:
+def test_checks_and_answers_together_cost_what_is_promised(
+    setting: Confidence, epsilon: float
+) -> None:
     answered = setting.answered(setting.asked)
     checks = check_scale(epsilon, 1e-6, setting.asked, setting.checks_share)
     answers = answer_scale(epsilon, 1e-6, answered, 1.0 - setting.checks_share)
     both = [(checks, setting.asked), (answers / math.sqrt(2.0), answered)]
     assert composed_delta(epsilon, both) <= 1e-6 * 1.2  # theirs is rounded up
-    unpaid = [(checks, setting.asked), (answer_scale(epsilon, 1e-6, answered) / math.sqrt(2.0), answered)]
-    assert composed_delta(epsilon, unpaid) > 1.5e-6, "answers that forget the checks would be caught"
+    unpaid = [
+        (checks, setting.asked),
+        (answer_scale(epsilon, 1e-6, answered) / math.sqrt(2.0), answered),
+    ]
+    assert composed_delta(epsilon, unpaid) > 1.5e-6, (
+        "answers that forget the checks would be caught"
+    )
 
 
 def test_noise_has_the_scale_that_was_asked_for() -> None:
@@ -89,19 +110,26 @@ def test_no_more_is_answered_than_was_paid_for() -> None:
     labels = confident_labels(counts, 100, setting, 1e3, 1e-6, np.random.default_rng(0))
     assert len(labels.rows) == len(set(labels.rows.tolist())) == 25
     assert (labels.classes == 0).all()
-    nobody = confident_labels(counts, 100, replace(setting, threshold=0.95), 1e3, 1e-6, np.random.default_rng(0))
+    nobody = confident_labels(
+        counts, 100, replace(setting, threshold=0.95), 1e3, 1e-6, np.random.default_rng(0)
+    )
     assert len(nobody.rows) == 0
 
 
 def test_the_labels_noise_grows_with_the_queries() -> None:
     counts = np.tile([[60, 40]], (2000, 1))
-    few, many = (gnmax_labels(counts, asked, 5.0, 1e-6, np.random.default_rng(0)).classes.mean() for asked in (100, 2000))
+    few, many = (
+        gnmax_labels(counts, asked, 5.0, 1e-6, np.random.default_rng(0)).classes.mean()
+        for asked in (100, 2000)
+    )
     assert few < many
 
 
 @pytest.mark.parametrize("name", PATES)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_accuracy_tends_to_the_noiseless_students_as_epsilon_grows(name: str, n_classes: int) -> None:
+def test_accuracy_tends_to_the_noiseless_students_as_epsilon_grows(
+    name: str, n_classes: int
+) -> None:
     data = peer_data(n_classes, equal=False)
     free = PEERS[name].accuracies(data, 1e4, 1e-6, np.random.default_rng(0), 2)
     tight = PEERS[name].accuracies(data, 1e-3, 1e-6, np.random.default_rng(0), 2)
@@ -113,7 +141,10 @@ def test_accuracy_tends_to_the_noiseless_students_as_epsilon_grows(name: str, n_
 @pytest.mark.parametrize("name", PATES)
 def test_the_generator_decides(name: str) -> None:
     data = peer_data(2, n_parties=20)
-    first, again, other = (PEERS[name].accuracies(data, 0.3, 1e-6, np.random.default_rng(seed), 2) for seed in (5, 5, 6))
+    first, again, other = (
+        PEERS[name].accuracies(data, 0.3, 1e-6, np.random.default_rng(seed), 2)
+        for seed in (5, 5, 6)
+    )
     assert first == again
     assert first != other
 

@@ -9,10 +9,12 @@ from ostraka.experiments.peers import PEERS, PeerData
 from ostraka.experiments.peers.data import best, gaussian_scale, narrowed
 from ostraka.experiments.peers.pooled import logistic_regression
 from ostraka.experiments.tasks import Test as Measure
-from ostraka.local.parties import Parties
+from ostraka.party.rows import Parties
 
 
-def peer_data(n_classes: int, *, n_parties: int = 60, equal: bool = True, seed: int = 0, d: int = 6) -> PeerData:
+def peer_data(
+    n_classes: int, *, n_parties: int = 60, equal: bool = True, seed: int = 0, d: int = 6
+) -> PeerData:
     """Blobs around points of the simplex, in the unit ball; unequal parties have 1 to 12 samples, more than there are features."""
     generator = np.random.default_rng([seed, n_classes])
 
@@ -20,13 +22,17 @@ def peer_data(n_classes: int, *, n_parties: int = 60, equal: bool = True, seed: 
         labels = generator.integers(0, n_classes, n)
         samples = 0.4 * generator.standard_normal((n, d))
         samples[np.arange(n), labels] += 1.5
-        return samples / np.maximum(1.0, np.linalg.norm(samples, axis=1, keepdims=True)) * (1.0 - 1e-12), labels
+        return samples / np.maximum(1.0, np.linalg.norm(samples, axis=1, keepdims=True)) * (
+            1.0 - 1e-12
+        ), labels
 
     sizes = np.full(n_parties, 5) if equal else generator.integers(1, 13, n_parties)
     features, labels = drawn(int(sizes.sum()))
     test, answers = drawn(300)
     parties = Parties.group(features, labels, np.repeat(np.arange(n_parties), sizes))
-    return PeerData(drawn(150)[0], parties, Measure(test, answers, np.ones(300, dtype=np.int64)), n_classes, 5)
+    return PeerData(
+        drawn(150)[0], parties, Measure(test, answers, np.ones(300, dtype=np.int64)), n_classes, 5
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -44,7 +50,14 @@ def test_repeated_test_rows_count_as_often_as_they_stand_for() -> None:
     repeats = np.arange(300) % 4
     longer = np.repeat(np.arange(300), repeats)
     by_repeats = replace(data, test=replace(data.test, repeats=repeats))
-    spelt_out = replace(data, test=Measure(data.test.features[longer], data.test.labels[longer], np.ones(len(longer), dtype=np.int64)))
+    spelt_out = replace(
+        data,
+        test=Measure(
+            data.test.features[longer],
+            data.test.labels[longer],
+            np.ones(len(longer), dtype=np.int64),
+        ),
+    )
     generator = np.random.default_rng(0)
     assert logistic_regression(by_repeats, 1.0, 1e-6, generator, 1) == pytest.approx(
         logistic_regression(spelt_out, 1.0, 1e-6, generator, 1)
@@ -52,7 +65,15 @@ def test_repeated_test_rows_count_as_often_as_they_stand_for() -> None:
 
 
 def test_every_peer_says_what_it_promises() -> None:
-    assert set(PEERS) == {"pate", "pate-confident", "dp-gd", "dp-fedavg", "dp-gd-public", "local-dp", "pooled"}
+    assert set(PEERS) == {
+        "pate",
+        "pate-confident",
+        "dp-gd",
+        "dp-fedavg",
+        "dp-gd-public",
+        "local-dp",
+        "pooled",
+    }
     for name, peer in PEERS.items():
         assert peer.name == name
         assert peer.trust

@@ -30,7 +30,9 @@ PEERS: dict[str, Peer] = {
             accuracies=pate.confident_gnmax,
             guarantee=_PARTY,
             trust="coordinator sees votes",
-            tuning=_FREE.format(2 * len(DIRECTIONS) * len(pate.CONFIDENT_GRID) * len(pate.PENALTIES)),
+            tuning=_FREE.format(
+                2 * len(DIRECTIONS) * len(pate.CONFIDENT_GRID) * len(pate.PENALTIES)
+            ),
         ),
         Peer(
             name="dp-gd",
@@ -51,7 +53,8 @@ PEERS: dict[str, Peer] = {
             accuracies=gradient.descent_public,
             guarantee=_PARTY,
             trust=_ROUNDS,
-            tuning=_FREE.format(len(gradient.PUBLIC_GRID)) + "; with our own self-training on public data, which published DP-GD has not",
+            tuning=_FREE.format(len(gradient.PUBLIC_GRID))
+            + "; with our own self-training on public data, which published DP-GD has not",
         ),
         Peer(
             name="local-dp",

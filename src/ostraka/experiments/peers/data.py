@@ -26,12 +26,21 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ostraka.errors import ParameterError
 from ostraka.experiments.tasks import Test
-from ostraka.local.parties import Parties
-from ostraka.losses import Array
-from ostraka.noise import RoundedGaussian
-from ostraka.whitening import Whitening
+from ostraka.mechanism import RoundedGaussian
+from ostraka.party.rows import Parties
+from ostraka.public.whitening import Whitening
+from ostraka.solve.losses import Array
 
-__all__ = ["Accuracies", "DIRECTIONS", "Peer", "PeerData", "best", "finished", "gaussian_scale", "narrowed"]
+__all__ = [
+    "Accuracies",
+    "DIRECTIONS",
+    "Peer",
+    "PeerData",
+    "best",
+    "finished",
+    "gaussian_scale",
+    "narrowed",
+]
 
 DIRECTIONS = (10, 50, None)
 """In how many of the widest directions of the auxiliary set to learn (None: in all features): part of the grids of tuned peers."""
@@ -103,7 +112,9 @@ def finished(data: PeerData, models: Array) -> Array:
     targets = np.empty_like(models)
     for position, weights in enumerate(models):
         answers = np.eye(data.n_classes)[(data.auxiliary @ weights).argmax(axis=1)]
-        targets[position] = data.auxiliary.T @ (answers - 1.0 / data.n_classes) / len(data.auxiliary)
+        targets[position] = (
+            data.auxiliary.T @ (answers - 1.0 / data.n_classes) / len(data.auxiliary)
+        )
     solved = cho_solve(factor, targets.transpose(1, 0, 2).reshape(targets.shape[1], -1))
     ends: Array = solved.reshape(targets.shape[1], len(models), data.n_classes).transpose(1, 0, 2)
     return ends
@@ -112,7 +123,9 @@ def finished(data: PeerData, models: Array) -> Array:
 @lru_cache(maxsize=len(DIRECTIONS))
 def _auxiliary_factor(data: PeerData) -> tuple[Array, bool]:
     n, p = data.auxiliary.shape
-    factor: tuple[Array, bool] = cho_factor(data.auxiliary.T @ data.auxiliary / n + data.n_classes / n * np.eye(p))
+    factor: tuple[Array, bool] = cho_factor(
+        data.auxiliary.T @ data.auxiliary / n + data.n_classes / n * np.eye(p)
+    )
     return factor
 
 

@@ -41,11 +41,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.experiments.noise_trials import accuracies
-from ostraka.experiments.peers.data import DIRECTIONS, PeerData, best, finished, gaussian_scale, narrowed
-from ostraka.losses import Array
-from ostraka.sensitivity.geometry import class_basis
+from ostraka.experiments.peers.data import (
+    DIRECTIONS,
+    PeerData,
+    best,
+    finished,
+    gaussian_scale,
+    narrowed,
+)
+from ostraka.mechanism.geometry import class_basis
+from ostraka.solve.losses import Array
 
-__all__ = ["DESCENT_GRID", "AVERAGING_GRID", "PUBLIC_GRID", "Schedule", "descent", "averaging", "descent_public"]
+__all__ = [
+    "DESCENT_GRID",
+    "AVERAGING_GRID",
+    "PUBLIC_GRID",
+    "Schedule",
+    "descent",
+    "averaging",
+    "descent_public",
+]
 
 RIDGE = 1e-4
 TUNING_DRAWS = 3
@@ -84,70 +99,113 @@ class Schedule:
 
 DESCENT_GRID = tuple(
     Schedule(directions=directions, rounds=rounds, clip=clip, travel=travel)
-    for directions, rounds, clip, travel in product(DIRECTIONS, (10, 30, 100), (0.1, 0.3), (10.0, 30.0, 100.0, 300.0))
+    for directions, rounds, clip, travel in product(
+        DIRECTIONS, (10, 30, 100), (0.1, 0.3), (10.0, 30.0, 100.0, 300.0)
+    )
 )
 AVERAGING_GRID = tuple(
-    replace(schedule, clip=5.0 * schedule.clip, local_steps=5, local_step=3.0) for schedule in DESCENT_GRID if schedule.rounds <= 30
+    replace(schedule, clip=5.0 * schedule.clip, local_steps=5, local_step=3.0)
+    for schedule in DESCENT_GRID
+    if schedule.rounds <= 30
 )
 """A party's own steps are there to save rounds."""
-PUBLIC_GRID = tuple(replace(schedule, public=public) for public in (False, True) for schedule in DESCENT_GRID)
+PUBLIC_GRID = tuple(
+    replace(schedule, public=public) for public in (False, True) for schedule in DESCENT_GRID
+)
 
 
-def descent(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:
+def descent(
+    data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+) -> list[float]:
     """DP-GD."""
     return tuned(DESCENT_GRID, data, epsilon, delta, generator, n_draws)
 
 
-def averaging(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:
+def averaging(
+    data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+) -> list[float]:
     """DP-FedAvg."""
     return tuned(AVERAGING_GRID, data, epsilon, delta, generator, n_draws)
 
 
-def descent_public(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:
+def descent_public(
+    data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+) -> list[float]:
     """DP-GD, finished on the auxiliary set."""
     return tuned(PUBLIC_GRID, data, epsilon, delta, generator, n_draws)
 
 
 def tuned(
-    grid: Sequence[Schedule], data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+    grid: Sequence[Schedule],
+    data: PeerData,
+    epsilon: float,
+    delta: float,
+    generator: np.random.Generator,
+    n_draws: int,
 ) -> list[float]:
     """The accuracies of the best setting of a shortlist, with fresh noise (see `best`)."""
     measure = partial(measured, data=data, epsilon=epsilon, delta=delta, generator=generator)
     first = measure(grid, n_draws=min(TUNING_DRAWS, n_draws))
-    shortlist = sorted(range(len(grid)), key=lambda position: -float(np.mean(first[position])))[:SHORTLIST]
+    shortlist = sorted(range(len(grid)), key=lambda position: -float(np.mean(first[position])))[
+        :SHORTLIST
+    ]
     winner = shortlist[best(measure([grid[position] for position in shortlist], n_draws=n_draws))]
     return measure([grid[winner]], n_draws=n_draws)[0]
 
 
 def measured(
-    grid: Sequence[Schedule], *, data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+    grid: Sequence[Schedule],
+    *,
+    data: PeerData,
+    epsilon: float,
+    delta: float,
+    generator: np.random.Generator,
+    n_draws: int,
 ) -> list[list[float]]:
     """Accuracies of every setting, in the order given; settings that differ in what comes after the rounds share them."""
     results: dict[Schedule, list[float]] = {}
     trainings = list(dict.fromkeys(replace(schedule, public=False) for schedule in grid))
-    finishes = {public: {replace(schedule, public=False) for schedule in grid if schedule.public == public} for public in (False, True)}
+    finishes = {
+        public: {replace(schedule, public=False) for schedule in grid if schedule.public == public}
+        for public in (False, True)
+    }
     for batch in _batches(trainings, n_draws):
         narrow = narrowed(data, batch[0].directions)
         models = trained(narrow, batch, epsilon, delta, generator, n_draws)
         for schedule, weights in zip(batch, models):
             for public in (False, True):
                 if schedule in finishes[public]:
-                    results[replace(schedule, public=public)] = accuracies(finished(narrow, weights) if public else weights, narrow.test)
+                    results[replace(schedule, public=public)] = accuracies(
+                        finished(narrow, weights) if public else weights, narrow.test
+                    )
     return [results[schedule] for schedule in grid]
 
 
 def trained(
-    data: PeerData, batch: Sequence[Schedule], epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+    data: PeerData,
+    batch: Sequence[Schedule],
+    epsilon: float,
+    delta: float,
+    generator: np.random.Generator,
+    n_draws: int,
 ) -> list[Array]:
     """For every setting of a batch, which share all but C and L: weights of shape (draws, p, K)."""
-    first, contrasts, blocks = batch[0], class_basis(data.n_classes).astype(np.float32), blocks_of(data)
+    first, contrasts, blocks = (
+        batch[0],
+        class_basis(data.n_classes).astype(np.float32),
+        blocks_of(data),
+    )
     clips = _per_model([schedule.clip for schedule in batch], n_draws)
     steps = _per_model([schedule.step for schedule in batch], n_draws)[:, np.newaxis]
-    sigmas = _per_model([gaussian_scale(epsilon, delta, schedule.sensitivity) for schedule in batch], n_draws)[:, np.newaxis]
+    sigmas = _per_model(
+        [gaussian_scale(epsilon, delta, schedule.sensitivity) for schedule in batch], n_draws
+    )[:, np.newaxis]
     models = np.zeros((data.auxiliary.shape[1], len(clips), contrasts.shape[1]), dtype=np.float32)
     for _ in range(first.rounds):
         noise = sigmas * generator.standard_normal(models.shape, dtype=np.float32)
-        update = (clipped_sum(blocks, models, contrasts, clips, first) + noise) / np.float32(len(data.parties))
+        update = (clipped_sum(blocks, models, contrasts, clips, first) + noise) / np.float32(
+            len(data.parties)
+        )
         models -= steps * (update + np.float32(RIDGE) * models)
     weights = models.astype(np.float64).transpose(1, 0, 2) @ class_basis(data.n_classes).T
     return list(weights.reshape(len(batch), n_draws, *weights.shape[1:]))
@@ -171,7 +229,9 @@ def blocks_of(data: PeerData) -> tuple[Block, ...]:
     """Parties sorted by size, cut so that a pass with many models stays small. A party without samples adds nothing."""
     sizes = np.diff(data.parties.starts)
     return tuple(
-        block for size in np.unique(sizes[sizes > 0]).tolist() for block in _equal_blocks(data, np.flatnonzero(sizes == size), size)
+        block
+        for size in np.unique(sizes[sizes > 0]).tolist()
+        for block in _equal_blocks(data, np.flatnonzero(sizes == size), size)
     )
 
 
@@ -182,11 +242,17 @@ def _equal_blocks(data: PeerData, members: NDArray[np.intp], size: int) -> Itera
         rows = parties.starts[members[start : start + at_once], np.newaxis] + np.arange(size)
         own = parties.features[rows].astype(np.float32)
         columns = own.transpose(0, 2, 1)
-        factor: Single = columns if size > own.shape[2] else np.asarray(np.linalg.qr(columns, mode="r"))
-        yield Block(own, eye[:, parties.labels[rows.ravel()], np.newaxis], np.ascontiguousarray(factor))
+        factor: Single = (
+            columns if size > own.shape[2] else np.asarray(np.linalg.qr(columns, mode="r"))
+        )
+        yield Block(
+            own, eye[:, parties.labels[rows.ravel()], np.newaxis], np.ascontiguousarray(factor)
+        )
 
 
-def clipped_sum(blocks: Sequence[Block], models: Single, contrasts: Single, clips: Single, schedule: Schedule) -> Single:
+def clipped_sum(
+    blocks: Sequence[Block], models: Single, contrasts: Single, clips: Single, schedule: Schedule
+) -> Single:
     """Σ_j of the parties' updates (with the sign of a gradient), each shortened to C, for every model at once."""
     total = np.zeros_like(models)
     for block in blocks:
@@ -196,14 +262,18 @@ def clipped_sum(blocks: Sequence[Block], models: Single, contrasts: Single, clip
         lengths = np.sqrt(np.einsum("mrbc,mrbc->mb", images, images))
         kept: Single = np.minimum(np.float32(1.0), clips / np.maximum(lengths, np.float32(1e-30)))
         coefficients *= kept[:, np.newaxis, :, np.newaxis]
-        total += (block.features.reshape(m * n, -1).T @ coefficients.reshape(m * n, b * c)).reshape(models.shape)
+        total += (block.features.reshape(m * n, -1).T @ coefficients.reshape(m * n, b * c)).reshape(
+            models.shape
+        )
     return total
 
 
 def _local(block: Block, models: Single, contrasts: Single, schedule: Schedule) -> Single:
     """A after a party's own steps from the common model: A ← A + η(p − e_y)Q/n, with p at the scores X(V − XᵀA)."""
     m, n, p = block.features.shape
-    start = (block.features.reshape(m * n, p) @ models.reshape(p, -1)).reshape(m, n, *models.shape[1:])
+    start = (block.features.reshape(m * n, p) @ models.reshape(p, -1)).reshape(
+        m, n, *models.shape[1:]
+    )
     rate = np.float32(schedule.local_step / n)
     coefficients: Single = rate * _residuals(start, block.labels, contrasts)
     for _ in range(schedule.local_steps - 1):
@@ -232,7 +302,12 @@ def _batches(grid: Sequence[Schedule], n_draws: int) -> Iterator[list[Schedule]]
     """Settings that can share passes over the rows."""
 
     def shared(schedule: Schedule) -> tuple[int, int, int, float]:
-        return (schedule.directions or 0, schedule.rounds, schedule.local_steps, schedule.local_step)
+        return (
+            schedule.directions or 0,
+            schedule.rounds,
+            schedule.local_steps,
+            schedule.local_step,
+        )
 
     at_once = max(1, MODELS_AT_ONCE // n_draws)
     for _, members in groupby(sorted(grid, key=shared), key=shared):

@@ -22,37 +22,46 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ostraka.auxiliary import AuxiliarySet
 from ostraka.experiments.noise_trials import accuracy
 from ostraka.experiments.peers.data import PeerData
-from ostraka.losses import Array
-from ostraka.methods import moments
-from ostraka.methods.statistic import StatisticPlan, StatisticTerms
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.base import Options, Work
+from ostraka.methods.moments import Moments
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.promise import Promise
+from ostraka.solve.losses import Array
 
-__all__ = ["randomised_moments", "planned_for", "summed_noise"]
+__all__ = ["planned_for", "randomised_moments", "summed_noise"]
 
 NUMBERS_AT_ONCE = 2**22
 
 
-def randomised_moments(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:
+def randomised_moments(
+    data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+) -> list[float]:
     """The moments of randomised reports, and the model that `moments` makes of them."""
-    plan = planned_for(data, epsilon, delta)
-    total = sum((block.sum(axis=0) for block in moments.contributions(data.parties, plan)), np.zeros(plan.law.dimension, dtype=np.int64))
-    unit = plan.certificate.grid / len(data.parties)
-    noisy = (total + summed_noise(plan, len(data.parties), generator) for _ in range(n_draws))
-    return [accuracy(plan.recipe.weights(unit * reports), data.test) for reports in noisy]
+    method, mechanism = planned_for(data, epsilon, delta)
+    blocks = method.contribute(data.parties, Work())
+    total = sum((rows.sum(axis=0) for _, rows in blocks), np.zeros(mechanism.dimension, np.int64))
+    unit, n_parties = mechanism.grid / len(data.parties), len(data.parties)
+    noisy = (total + summed_noise(mechanism, n_parties, generator) for _ in range(n_draws))
+    return [accuracy(method.weights(unit * reports, mechanism), data.test) for reports in noisy]
 
 
-def planned_for(data: PeerData, epsilon: float, delta: float) -> StatisticPlan:
-    """The plan whose noise on the mean is that of M randomised reports: `law` is one party's own."""
+def planned_for(data: PeerData, epsilon: float, delta: float) -> tuple[Moments, Mechanism]:
+    """The method whose noise on the mean is that of M randomised reports: the law is one party's own."""
     auxiliary = AuxiliarySet(data.auxiliary, tuple(range(data.n_classes)))
-    terms = StatisticTerms(epsilon=epsilon, delta=delta, samples_each=data.samples_each)
-    return moments.plan(auxiliary, max(2, round(math.sqrt(len(data.parties)))), terms)
+    promise = Promise(epsilon=epsilon, delta=delta)
+    n_units = max(2, round(math.sqrt(len(data.parties))))
+    method = Moments.create(auxiliary, n_units, promise, Options(samples_each=data.samples_each))
+    return method, method.mechanism(promise, n_units)
 
 
-def summed_noise(plan: StatisticPlan, n_parties: int, generator: np.random.Generator) -> Array:
+def summed_noise(mechanism: Mechanism, n_parties: int, generator: np.random.Generator) -> Array:
     """The sum of one independent draw for each party, in units of the lattice."""
-    total: Array = np.sum([plan.law.rehearse(generator, size).sum(axis=0) for size in _portions(n_parties, plan.law.dimension)], axis=0)
+    portions = _portions(n_parties, mechanism.dimension)
+    drawn = [mechanism.law.rehearse(generator, size).sum(axis=0) for size in portions]
+    total: Array = np.sum(drawn, axis=0)
     return total
 
 

@@ -37,15 +37,30 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.auxiliary import AuxiliarySet
-from ostraka.classes import Indices
 from ostraka.experiments.noise_trials import accuracies
-from ostraka.experiments.peers.data import DIRECTIONS, PeerData, best, finished, gaussian_scale, narrowed
-from ostraka.local.ensemble import tally_linear
-from ostraka.local.parties import trained_linear
-from ostraka.losses import Array
+from ostraka.experiments.peers.data import (
+    DIRECTIONS,
+    PeerData,
+    best,
+    finished,
+    gaussian_scale,
+    narrowed,
+)
+from ostraka.party.training.ensemble import linear_counts
+from ostraka.party.training.parameters import trained_linear
+from ostraka.public.classes import Indices
+from ostraka.solve.losses import Array
 
-__all__ = ["ASKED", "PENALTIES", "CONFIDENT_GRID", "Confidence", "gnmax", "confident_gnmax", "answer_scale", "check_scale"]
+__all__ = [
+    "ASKED",
+    "PENALTIES",
+    "CONFIDENT_GRID",
+    "Confidence",
+    "gnmax",
+    "confident_gnmax",
+    "answer_scale",
+    "check_scale",
+]
 
 LAMBDA = 1e-4
 """Of the parties' own classifiers."""
@@ -88,46 +103,72 @@ class Confidence:
 
 CONFIDENT_GRID = tuple(
     Confidence(asked=asked, answered_share=answered, threshold=threshold, checks_share=share)
-    for asked, answered, threshold, share in product((100, 400, 1600, 25600), (0.25, 0.5), (0.4, 0.6), (0.2, 0.5))
+    for asked, answered, threshold, share in product(
+        (100, 400, 1600, 25600), (0.25, 0.5), (0.4, 0.6), (0.2, 0.5)
+    )
 )
 
 
-def gnmax(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:
+def gnmax(
+    data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+) -> list[float]:
     """PATE with GNMax."""
 
     def measure(directions: int | None, asked: int) -> list[list[float]]:
         narrow = narrowed(data, directions)
-        return _students(narrow, [gnmax_labels(votes(narrow), asked, epsilon, delta, generator) for _ in range(n_draws)])
+        return _students(
+            narrow,
+            [gnmax_labels(votes(narrow), asked, epsilon, delta, generator) for _ in range(n_draws)],
+        )
 
     return _tuned(measure, list(product(DIRECTIONS, _distinct(ASKED, len(data.auxiliary)))))
 
 
-def confident_gnmax(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:
+def confident_gnmax(
+    data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
+) -> list[float]:
     """PATE with Confident-GNMax."""
 
     def measure(directions: int | None, setting: Confidence) -> list[list[float]]:
         narrow, n_parties = narrowed(data, directions), len(data.parties)
-        labelled = [confident_labels(votes(narrow), n_parties, setting, epsilon, delta, generator) for _ in range(n_draws)]
+        labelled = [
+            confident_labels(votes(narrow), n_parties, setting, epsilon, delta, generator)
+            for _ in range(n_draws)
+        ]
         return _students(narrow, labelled)
 
     return _tuned(measure, list(product(DIRECTIONS, CONFIDENT_GRID)))
 
 
-def gnmax_labels(counts: Counts, asked: int, epsilon: float, delta: float, generator: np.random.Generator) -> Labels:
+def gnmax_labels(
+    counts: Counts, asked: int, epsilon: float, delta: float, generator: np.random.Generator
+) -> Labels:
     """Labels for random queries."""
     rows = generator.permutation(len(counts))[:asked]
-    return Labels(rows, noisy_winners(counts[rows], answer_scale(epsilon, delta, len(rows)), generator))
+    return Labels(
+        rows, noisy_winners(counts[rows], answer_scale(epsilon, delta, len(rows)), generator)
+    )
 
 
 def confident_labels(
-    counts: Counts, n_parties: int, setting: Confidence, epsilon: float, delta: float, generator: np.random.Generator
+    counts: Counts,
+    n_parties: int,
+    setting: Confidence,
+    epsilon: float,
+    delta: float,
+    generator: np.random.Generator,
 ) -> Labels:
     """Labels for those of the random queries on which many parties agree."""
     rows = generator.permutation(len(counts))[: setting.asked]
     limit = setting.answered(len(rows))
     checks = check_scale(epsilon, delta, len(rows), setting.checks_share)
     sure = rows[passes(counts[rows], setting.threshold * n_parties, checks, generator)][:limit]
-    return Labels(sure, noisy_winners(counts[sure], answer_scale(epsilon, delta, limit, 1.0 - setting.checks_share), generator))
+    return Labels(
+        sure,
+        noisy_winners(
+            counts[sure], answer_scale(epsilon, delta, limit, 1.0 - setting.checks_share), generator
+        ),
+    )
 
 
 def answer_scale(epsilon: float, delta: float, answered: int, share: float = 1.0) -> float:
@@ -146,25 +187,33 @@ def noisy_winners(counts: Counts, scale: float, generator: np.random.Generator) 
     return winners
 
 
-def passes(counts: Counts, threshold: float, scale: float, generator: np.random.Generator) -> NDArray[np.bool_]:
+def passes(
+    counts: Counts, threshold: float, scale: float, generator: np.random.Generator
+) -> NDArray[np.bool_]:
     """Where the largest count is above the threshold, after noise."""
-    passed: NDArray[np.bool_] = counts.max(axis=1) + scale * generator.standard_normal(len(counts)) >= threshold
+    passed: NDArray[np.bool_] = (
+        counts.max(axis=1) + scale * generator.standard_normal(len(counts)) >= threshold
+    )
     return passed
 
 
 @lru_cache(maxsize=len(DIRECTIONS))
 def votes(data: PeerData) -> Counts:
     """The parties' votes on all auxiliary rows, N×K: teachers do not depend on ε, and train once."""
-    auxiliary = AuxiliarySet(data.auxiliary, tuple(range(data.n_classes)))
     batches = trained_linear(data.parties, data.n_classes, LAMBDA, "logistic", 1, None)
-    counts: Counts = np.sum([tally_linear(weights, auxiliary).counts for weights in batches], axis=0)
+    counted = [linear_counts(weights, data.auxiliary, data.n_classes) for weights in batches]
+    counts: Counts = np.sum(counted, axis=0)
     return counts
 
 
-def _tuned(measure: Callable[..., list[list[float]]], grid: Sequence[tuple[Any, ...]]) -> list[float]:
+def _tuned(
+    measure: Callable[..., list[list[float]]], grid: Sequence[tuple[Any, ...]]
+) -> list[float]:
     """The accuracies of the best setting with its best student, with fresh noise."""
     found = [measure(*setting) for setting in grid]
-    position, student = divmod(best([accuracies for students in found for accuracies in students]), len(found[0]))
+    position, student = divmod(
+        best([accuracies for students in found for accuracies in students]), len(found[0])
+    )
     return measure(*grid[position])[student]
 
 
@@ -173,7 +222,12 @@ def _students(data: PeerData, labelled: Sequence[Labels]) -> list[list[float]]:
     fitted = np.concatenate([_fitted(data, labels) for labels in labelled])
     both = np.stack([fitted, finished(data, fitted)])  # PATE's students are semi-supervised
     found = np.array(accuracies(both.reshape(-1, *fitted.shape[1:]), data.test))
-    kinds: list[list[float]] = found.reshape(2, len(labelled), len(PENALTIES)).transpose(0, 2, 1).reshape(-1, len(labelled)).tolist()
+    kinds: list[list[float]] = (
+        found.reshape(2, len(labelled), len(PENALTIES))
+        .transpose(0, 2, 1)
+        .reshape(-1, len(labelled))
+        .tolist()
+    )
     return kinds
 
 
@@ -185,7 +239,12 @@ def _fitted(data: PeerData, labels: Labels) -> Array:
     rows = data.auxiliary[labels.rows]
     values, basis = np.linalg.eigh(rows.T @ rows / n_labels)
     moments = basis.T @ (rows.T @ (np.eye(n_classes)[labels.classes] - 1.0 / n_classes) / n_labels)
-    return np.stack([basis @ (moments / (values + penalty * n_classes / n_labels)[:, np.newaxis]) for penalty in PENALTIES])
+    return np.stack(
+        [
+            basis @ (moments / (values + penalty * n_classes / n_labels)[:, np.newaxis])
+            for penalty in PENALTIES
+        ]
+    )
 
 
 def _distinct(sizes: Sequence[int], most: int) -> list[int]:

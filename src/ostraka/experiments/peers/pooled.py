@@ -21,7 +21,13 @@ LAMBDAS = (1e-3, 1e-4, 1e-5)
 MOST_ITERATIONS = 5000
 
 
-def logistic_regression(data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int) -> list[float]:  # noqa: ARG001
+def logistic_regression(
+    data: PeerData,
+    epsilon: float,  # noqa: ARG001
+    delta: float,  # noqa: ARG001
+    generator: np.random.Generator,  # noqa: ARG001
+    n_draws: int,
+) -> list[float]:
     """The accuracy of the pool, once for every draw."""
     return [best(data)] * n_draws
 
@@ -36,7 +42,11 @@ def _accuracy(data: PeerData, lambda_: float) -> float:
     from sklearn.linear_model import LogisticRegression
 
     parties, test = data.parties, data.test
-    strength = 1.0 / (lambda_ * len(parties.labels))  # scikit-learn divides by it, and adds the losses up
-    model = LogisticRegression(C=strength, fit_intercept=False, max_iter=MOST_ITERATIONS).fit(parties.features, parties.labels)
+    strength = 1.0 / (
+        lambda_ * len(parties.labels)
+    )  # scikit-learn divides by it, and adds the losses up
+    model = LogisticRegression(C=strength, fit_intercept=False, max_iter=MOST_ITERATIONS).fit(
+        parties.features, parties.labels
+    )
     right = model.predict(test.features) == test.labels
     return float(right @ test.repeats) / test.n_samples

@@ -1,0 +1,210 @@
+"""`ostraka contribute`: one party's contribution, computed on its own machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ostraka.datasets.tables import Table
+    from ostraka.party.contribution import Contribution
+    from ostraka.poll import Poll
+
+EXAMPLES = (
+    "Examples: [bold]ostraka contribute stroke.poll mine.csv --label-column outcome --party ward-3 --out ward-3.contribution[/]   "
+    "[bold]ostraka contribute stroke.poll --model mine.onnx --party ward-3 --out ward-3.contribution[/]"
+)
+
+
+def contribute(
+    file: Annotated[Path, typer.Argument(help="The poll, as `ostraka poll create` writes.")],
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Your own labelled samples: .csv, .parquet, .npz or .svm. Not needed with --model."
+        ),
+    ] = None,
+    party: Annotated[
+        str | None,
+        typer.Option(help="Your name in the poll. Case and spaces around it do not matter."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where to write the contribution: the only file that leaves."),
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option(help="The column that holds the class of each sample.")
+    ] = None,
+    person_column: Annotated[
+        str | None,
+        typer.Option(help="Where the poll protects persons: the column that says whose row it is."),
+    ] = None,
+    local: Annotated[
+        str,
+        typer.Option(
+            help="Where parties vote, what you train: linear, logistic, tree, forest, neighbours, bayes, svm, boosting, xgboost, lightgbm."
+        ),
+    ] = "linear",
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where parties vote: a classifier that you have trained already, as .onnx or .skops."
+        ),
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A type that your own .skops file may hold besides the harmless ones; may be repeated."
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only see whether the table fits the poll; write nothing."),
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option(help="Workers, for the classifiers of many persons; -1 means all cores.")
+    ] = -1,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
+    ] = False,
+) -> None:
+    """Compute what you contribute to a poll, show what leaves this machine, and write it to one small file.
+
+    Reads the poll and your own file, nothing else, and needs no network. Mail the result to the coordinator.
+    """
+    from ostraka.errors import ParameterError
+    from ostraka.files import check_new
+    from ostraka.poll import Poll
+
+    poll = Poll.load(file)
+    if not check:
+        if out is None or party is None:
+            raise ParameterError(
+                "--party, --out", got=(party, out), allowed="both, or else --check"
+            )
+        check_new(out, force)
+        _check_distinct(out, file, data, model)
+    if model is not None:
+        _check_alone(data, label_column, person_column, local)
+        made = _from_model(poll, model, party or "check", trust or [])
+        _report(poll, made, f"the classifier {model.name}", None if check else out)
+        return
+    table = _read(poll, data, label_column, person_column)
+    if check:
+        _fits(poll, table)
+        return
+    made = _from_rows(poll, table, str(party), local, jobs)
+    _report(poll, made, f"{len(table):,} rows of {Path(str(data)).name}", out)
+
+
+def _check_alone(data: Path | None, *others: Any) -> None:
+    from ostraka.errors import ParameterError
+
+    if data is not None or any(other not in (None, "linear") for other in others):
+        allowed = "with --party and --out alone: the classifier was trained before"
+        raise ParameterError("--model", got="together with rows", allowed=allowed)
+
+
+def _check_distinct(out: Path, *others: Path | None) -> None:
+    from ostraka.errors import ParameterError
+
+    if any(
+        other is not None and other.exists() and out.exists() and out.samefile(other)
+        for other in others
+    ):
+        raise ParameterError(
+            "--out", got=str(out), allowed="a file that is not the poll, the data or the model"
+        )
+
+
+def _read(
+    poll: Poll, data: Path | None, label_column: str | None, person_column: str | None
+) -> Table:
+    """The party's own rows, by the poll's columns."""
+    from ostraka.datasets import tables
+    from ostraka.errors import ParameterError
+
+    if data is None or label_column is None:
+        allowed = "your labelled samples and the column of their classes; or else --model"
+        raise ParameterError("data, --label-column", got=(data, label_column), allowed=allowed)
+    if (person_column is not None) is not (poll.promise.protects == "person"):
+        allowed = f"a column where the poll protects persons, none elsewhere: this one protects one {poll.promise.protects}"
+        raise ParameterError("--person-column", got=person_column, allowed=allowed)
+    if data.is_dir():
+        raise ParameterError(
+            "data", got=str(data), allowed="one file: a party contributes its own rows"
+        )
+    texts = isinstance(poll.task.classes[0], str)
+    return tables.read(
+        data,
+        label_column=label_column,
+        party_column=person_column,
+        columns=poll.task.feature_names,
+        n_columns=poll.task.n_columns,
+        text_labels=texts,
+        may_be_empty=True,
+    )
+
+
+def _from_rows(poll: Poll, table: Table, party: str, local: str, jobs: int) -> Contribution:
+    from ostraka.party.training.named import named
+
+    template = None if local == "linear" else named(local)
+    samples = table.samples if len(table) else _no_rows(poll)
+    return poll.contribute(
+        samples, table.labels, party, persons=table.parties, local=template, n_jobs=jobs
+    )
+
+
+def _no_rows(poll: Poll) -> Any:
+    import numpy as np
+
+    return np.zeros((0, poll.task.n_columns))
+
+
+def _from_model(poll: Poll, model: Path, party: str, trust: list[str]) -> Contribution:
+    from ostraka.party.training.files import load_classifier
+
+    if poll.private_auxiliary:
+        return poll.enclose(model, party, trusted=trust)
+    with load_classifier(model, trusted=trust) as classifier:
+        return poll.cast(classifier, party)
+
+
+def _fits(poll: Poll, table: Table) -> None:
+    """Everything that could be wrong with a table, without computing a contribution."""
+    from ostraka.party.names import canonical_each
+
+    samples = table.samples if len(table) else _no_rows(poll)
+    poll.task.features(samples)
+    poll.task.indices(table.labels)
+    if table.parties is not None:
+        canonical_each(table.parties, len(table))
+    typer.echo(f"{len(table):,} rows fit the poll. Nothing was computed and nothing was written.")
+
+
+def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> None:
+    from rich.console import Console
+
+    from ostraka.expect.describe import sent
+
+    size = len(made.to_bytes())
+    console = Console(highlight=False, soft_wrap=True)
+    what = f"{made.values.size:,} {'votes' if made.of_votes else 'bytes' if poll.private_auxiliary else 'whole numbers'}"
+    if made.n_persons is not None:
+        what += f" and the number of persons, {made.n_persons:,}"
+    console.print(f"From {source}: {sent(poll)}.", markup=False)
+    console.print(
+        f"What leaves this machine: {what}; {size:,} bytes with your name, {made.party}.",
+        markup=False,
+    )
+    if out is None:
+        console.print("Nothing was written.")
+        return
+    made.save(out)
+    console.print(
+        f"Wrote {out}. Send it to the coordinator on a protected channel: it is made of your data.",
+        markup=False,
+    )

@@ -1,0 +1,178 @@
+"""`ostraka release`: from a poll and what the parties sent to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ostraka.poll import Poll
+    from ostraka.release import Release
+    from ostraka.tally import Tally
+
+EXAMPLES = (
+    "Example: [bold]ostraka release stroke.poll inbox/ --ledger budgets.db --out model.ostraka[/]"
+)
+FEW = 20
+
+
+def release(
+    file: Annotated[Path, typer.Argument(help="The poll, as `ostraka poll create` writes.")],
+    inbox: Annotated[
+        Path, typer.Argument(help="The folder with the parties' contributions, one file each.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the model with its certificate.")
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="A ledger (ostraka ledger init): every party is charged before noise is drawn, or nothing happens."
+        ),
+    ] = None,
+    auxiliary: Annotated[
+        Path | None,
+        typer.Option(
+            help="The private auxiliary samples, for a poll that was made with --private-auxiliary."
+        ),
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A type that the parties' .skops files may hold besides the harmless ones; may be repeated."
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only list who is in, missing and refused; release nothing."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
+    ] = False,
+) -> None:
+    """Check every contribution, say who is in, who is missing and who is refused and why, then charge and release.
+
+    Every call is a release of its own and costs every party ε. A contribution that is refused does not keep the others from counting.
+    """
+    from rich.console import Console
+
+    from ostraka.errors import ParameterError
+    from ostraka.poll import Poll
+
+    if out is None and not check:
+        raise ParameterError("--out", got=None, allowed="where to write the model; or else --check")
+    if out is not None:
+        _check_out(out, force, file, ledger)
+    poll = _attached(Poll.load(file), auxiliary)
+    console = Console(highlight=False, soft_wrap=True)
+    tally = _counted(poll, inbox, trust or [], console)
+    if check:
+        console.print("Nothing was drawn and nothing was spent.")
+        return
+    assert out is not None
+    _publish(poll, tally, ledger, out, console)
+
+
+def _check_out(out: Path, force: bool, file: Path, ledger: Path | None) -> None:
+    from ostraka.errors import ParameterError
+    from ostraka.files import check_new, check_writable
+
+    check_new(out, force)
+    check_writable(out)
+    for other in (file, ledger):
+        if other is not None and other.exists() and out.exists() and out.samefile(other):
+            raise ParameterError(
+                "--out", got=str(out), allowed="a file that is not the poll or the ledger"
+            )
+
+
+def _attached(poll: Poll, auxiliary: Path | None) -> Poll:
+    from ostraka.datasets import tables
+    from ostraka.errors import ParameterError
+    from ostraka.public.auxiliary import AuxiliarySet
+
+    if (auxiliary is not None) is not poll.private_auxiliary:
+        allowed = "the private samples for a poll that was made with them, nothing for others"
+        raise ParameterError(
+            "--auxiliary", got=None if auxiliary is None else str(auxiliary), allowed=allowed
+        )
+    if auxiliary is None:
+        return poll
+    samples = tables.read(
+        auxiliary, columns=poll.task.feature_names, n_columns=poll.task.n_columns
+    ).samples
+    own = AuxiliarySet(
+        samples, poll.task.classes, preprocessing=poll.task.preprocessing, private=True
+    )
+    return poll.with_auxiliary(own)
+
+
+def _counted(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally:
+    """Everything in the folder, counted or refused by name."""
+    from rich.markup import escape
+
+    from ostraka.errors import FormatError, InputError
+    from ostraka.party.contribution import Contribution
+    from ostraka.progress import watch
+    from ostraka.tally import Tally
+
+    files = sorted(path for path in inbox.iterdir() if not path.name.startswith("."))
+    tally, refused = Tally(poll), []
+    for path in watch("Counting", console.is_terminal)(files, len(files)):
+        try:
+            tally.add(poll.opened(Contribution.load(path), trust))
+        except (FormatError, InputError, OSError) as error:
+            refused.append((path.name, getattr(error, "problem", None) or str(error)))
+    console.print(f"[green]In[/]: {len(tally.names):,}{_listed(tally.names)}")
+    if poll.roll is not None:
+        console.print(f"[yellow]Missing[/]: {len(tally.missing):,}{_listed(tally.missing)}")
+    console.print(f"[red]Refused[/]: {len(refused):,}")
+    for name, why in refused:
+        console.print(f"  {escape(name)}: {escape(str(why))}")
+    return tally
+
+
+def _listed(names: list[str]) -> str:
+    from rich.markup import escape
+
+    some = ", ".join(map(escape, names[:FEW]))
+    return (f" ({some}{', ...' if len(names) > FEW else ''})") if names else ""
+
+
+def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path, console: Console) -> None:
+    from ostraka.methods.after_noise.shift import remark
+    from ostraka.publishing import publish
+    from ostraka.release import Release
+
+    released = publish(poll, tally, ledger=ledger)
+    assert isinstance(released, Release)
+    save(released, out)
+    console.print(f"Wrote [bold]{out}[/].")
+    console.print(str(released.certificate), markup=False)
+    told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
+    if told is not None:
+        console.print(f"[yellow]Mind:[/] {told.replace('shift=True', '--shift')}")
+
+
+def save(released: Release, out: Path) -> None:
+    """Write a release that was paid for; where that fails, somewhere else."""
+    import tempfile
+
+    from ostraka.errors import LedgerError
+
+    try:
+        released.save(out)
+    except OSError as error:
+        rescued = Path(tempfile.mkdtemp(prefix="ostraka-")) / out.name
+        released.save(rescued)
+        problem = f"release could not be written to {out} ({error.strerror})"
+        raise LedgerError(
+            out.name,
+            problem,
+            f"It was made and is kept in {rescued}: move it.",
+            outcome="Nothing was lost.",
+        ) from None

@@ -1,0 +1,184 @@
+"""A poll in plain words, for whoever is asked to contribute; and as facts, for programs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ostraka.expect.planner import METHODS as PAPERS
+from ostraka.expect.planner import noise_to_signal
+from ostraka.expect.unit import share_deviation
+from ostraka.methods.parts import method_parts
+from ostraka.party.contribution import HEADER, Kind, payload_bytes
+from ostraka.poll import Poll
+from ostraka.public.catalogue import CATALOGUE
+from ostraka.public.promise import plural
+from ostraka.solve.losses import loss_for
+from ostraka.tally.domain import Ballots
+
+__all__ = ["contribution_bytes", "described", "facts", "noise_ratio", "sent"]
+
+MANY = 8
+_WHOSE = {
+    "party": "all the data of any one party",
+    "person": "all the data of any one person at any one holder",
+    "row": "any one row",
+}
+
+
+def described(poll: Poll) -> dict[str, str]:
+    """What people ask first, each with its answer."""
+    return {
+        "Poll": poll.title or "(without a title)",
+        "Learns": _learns(poll),
+        "Asks": _asks(poll),
+        "Leaves a party's machine": _leaves(poll),
+        "Promises": _promises(poll),
+        "Trusts": _trusts(poll),
+        "Expect": _expect(poll),
+        "Digest": f"{poll.digest}, by which contributions name it",
+    }
+
+
+def facts(poll: Poll) -> dict[str, Any]:
+    """The same as plain values."""
+    mechanism = poll.mechanism(poll.expected_units)
+    return {
+        "title": poll.title,
+        "digest": poll.digest,
+        "classes": list(poll.task.classes),
+        "columns": poll.task.n_columns,
+        "column_names": None if poll.task.feature_names is None else list(poll.task.feature_names),
+        "method": poll.method.name,
+        "epsilon": poll.promise.epsilon,
+        "delta": mechanism.delta,
+        "protects": poll.promise.protects,
+        "least_parties": poll.promise.least_parties,
+        "expected": poll.expected_units,
+        "roll": None if poll.roll is None else list(poll.roll),
+        "sends": sent(poll),
+        "numbers": _n_numbers(poll),
+        "bytes": contribution_bytes(poll),
+        "auxiliary_samples": poll.auxiliary_samples,
+        "auxiliary_private": poll.private_auxiliary,
+        "forecast_agreement": poll.forecast,
+        "start": None if poll.method.start is None else poll.method.start.digest,
+    }
+
+
+def sent(poll: Poll) -> str:
+    """What a party sends, in a few words."""
+    if poll.private_auxiliary:
+        return "a classifier file (ONNX or skops)"
+    words = CATALOGUE[poll.method.name].words
+    if poll.promise.protects == "person":
+        return f"the sum over its persons of {words}; and how many persons"
+    return words
+
+
+def contribution_bytes(poll: Poll) -> int | None:
+    """How long a contribution is, but for the party's name; None for a classifier file."""
+    if poll.private_auxiliary:
+        return None
+    of_persons = poll.promise.protects == "person"
+    one, many = (Kind.BALLOT, Kind.BALLOTS) if poll.votes else (Kind.VECTOR, Kind.VECTORS)
+    kind = many if of_persons else one
+    return HEADER.size + payload_bytes(kind, _n_numbers(poll) or 0, len(poll.task.classes))
+
+
+def _n_numbers(poll: Poll) -> int | None:
+    if poll.private_auxiliary:
+        return None
+    votes = isinstance(poll.domain, Ballots)
+    if votes and poll.promise.protects != "person":
+        return poll.domain.n_samples  # type: ignore[union-attr]
+    return poll.domain.dimension
+
+
+def _learns(poll: Poll) -> str:
+    names = poll.task.feature_names or ()
+    listed = ", ".join(names[:MANY]) + (", ..." if len(names) > MANY else "")
+    columns = plural("column", poll.task.n_columns) + (f" ({listed})" if names else "")
+    return f"a classifier for {', '.join(map(str, poll.task.classes))}, from {columns}"
+
+
+def _asks(poll: Poll) -> str:
+    unit = poll.promise.protects
+    expected = f"made for about {plural(unit, poll.expected_units)}"
+    least = f"at least {poll.promise.least_parties} needed"
+    if poll.roll is None:
+        return f"{expected}, {least}"
+    some = ", ".join(poll.roll[:MANY]) + (", ..." if len(poll.roll) > MANY else "")
+    roll = f"the {plural('party', len(poll.roll))} on its roll ({some}), with rows or without"
+    return f"{roll}; {expected}, {least}"
+
+
+def _leaves(poll: Poll) -> str:
+    size = contribution_bytes(poll)
+    if size is None:
+        return f"{sent(poll)}, and nothing else. It votes at the coordinator's, on samples that are private themselves."
+    numbers = "votes" if isinstance(poll.domain, Ballots) else "whole numbers"
+    return (
+        f"{sent(poll)}: {_n_numbers(poll):,} {numbers}, about {_shown(size)}, and its name. "
+        "No row, no column, no file of yours."
+    )
+
+
+def _shown(size: int) -> str:
+    return f"{size} bytes" if size < 1000 else f"{size / 1000:,.1f} KB"
+
+
+def _promises(poll: Poll) -> str:
+    epsilon, delta = poll.promise.epsilon, poll.mechanism(poll.expected_units).delta
+    factor = math.exp(min(epsilon, 700.0))
+    whose = _WHOSE[poll.promise.protects]
+    but = f", but for a chance of {delta:g}" if delta else ""
+    text = (
+        f"ε = {epsilon:g}"
+        + (f", δ = {delta:g}" if delta else "")
+        + f" for {whose}: were they replaced by anything else, no model "
+        f"would become more than {factor:.3g} times as likely or unlikely{but}."
+    )
+    start = poll.method.start
+    if start is not None:
+        text += (
+            f" It starts from the release {start.digest[:12]}, which has cost ε = {start.epsilon:g} already: "
+            f"together ε = {start.epsilon + epsilon:g}."
+        )
+    if poll.promise.protects == "person":
+        text += " Whoever has data at two holders is protected for twice that."
+    return text
+
+
+def _trusts(poll: Poll) -> str:
+    text = "the coordinator, who sees what each party sends, adds it up and adds the noise; nobody else sees it"
+    if poll.promise.protects == "person":
+        text += ". Every holder is trusted to bound what each of its own persons adds"
+    return text
+
+
+def _expect(poll: Poll) -> str:
+    n_classes = len(poll.task.classes)
+    if poll.forecast is not None:
+        return (
+            f"on made-up labels of the public samples, models agreed with {poll.forecast:.0%} of them "
+            f"(guessing: {1.0 / n_classes:.0%}). Made-up labels are not yours: this ranks polls, it promises nothing."
+        )
+    ratio = noise_ratio(poll)
+    if ratio is not None:
+        verdict = (
+            "little is lost" if ratio < 0.3 else "little is left" if ratio > 1.0 else "some is lost"
+        )
+        return f"noise {ratio:.2g} times as long as the longest model there can be: {verdict}"
+    off = share_deviation(poll.expected_units, poll.promise.epsilon)
+    return f"the noise would move the share of a class by about {min(off, 1.0):.2g}; below 0.05 there is room for a model"
+
+
+def noise_ratio(poll: Poll) -> float | None:
+    """How long the noise is, against the longest model there can be; None where that says little."""
+    if poll.method.name not in PAPERS:
+        return None
+    settings, _ = method_parts(poll.method)
+    loss = loss_for(len(poll.task.classes), settings["loss"])
+    mechanism = poll.mechanism(poll.expected_units)
+    return noise_to_signal(mechanism, loss, settings["lambda_"])

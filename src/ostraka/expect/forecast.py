@@ -1,0 +1,113 @@
+"""What to expect of our own methods, from an auxiliary set alone, before anything is collected.
+
+    name here         meaning
+    agreement         how often a model learnt from made-up parties, with noise, agrees with the labels that were made up (`methods.auto`)
+    noise_to_signal   in each direction that is released: noise over the signal that it is taken to hold; below 1 it can be read
+    by_parties        the better method's agreement for other numbers of parties: how many are needed
+
+Everything is public: the auxiliary set, M, ε, δ, the declared number of samples per party. Made-up labels are not yours: the agreement
+ranks settings, it is no promise of accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from ostraka.mechanism.laws import variance
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.denoise import signal_shares
+from ostraka.methods.base import Method, Options
+from ostraka.methods.cells import Cells
+from ostraka.methods.choose import agreement, candidates
+from ostraka.methods.moments import Moments
+from ostraka.methods.registry import METHODS
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.promise import Promise
+from ostraka.public.whitening import Whitening
+from ostraka.solve.losses import Array
+
+__all__ = ["Forecast", "at_epsilons", "by_parties", "forecast"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """One method at one ε."""
+
+    method: str
+    epsilon: float
+    directions: int
+    """Directions, or cells."""
+    dimension: int
+    noise: str
+    agreement: float
+    noise_to_signal: tuple[float, ...]
+
+
+def forecast(
+    auxiliary: AuxiliarySet, n_units: int, promise: Promise, options: Options
+) -> list[Forecast]:
+    """`moments` and `cells`, the better one first."""
+    found = []
+    for name in candidates(promise):
+        method: Method = METHODS[name].create(auxiliary, n_units, promise, options)
+        mechanism = method.mechanism(promise, n_units)
+        ratios = _noise_to_signal(method, mechanism, auxiliary)
+        found.append(
+            Forecast(
+                method=name,
+                epsilon=promise.epsilon,
+                directions=len(ratios),
+                dimension=mechanism.dimension,
+                noise=mechanism.noise,
+                agreement=agreement(name, auxiliary, n_units, promise, options),
+                noise_to_signal=tuple(ratios.tolist()),
+            )
+        )
+    return sorted(found, key=lambda each: -each.agreement)
+
+
+def by_parties(
+    auxiliary: AuxiliarySet, promise: Promise, options: Options, numbers: Iterable[int]
+) -> dict[int, float]:
+    """The better method's agreement for each number of parties."""
+    found = {
+        m: max(agreement(name, auxiliary, m, promise, options) for name in candidates(promise))
+        for m in numbers
+    }
+    return dict(sorted(found.items()))
+
+
+def at_epsilons(
+    auxiliary: AuxiliarySet,
+    n_units: int,
+    promise: Promise,
+    options: Options,
+    epsilons: Iterable[float],
+) -> list[list[Forecast]]:
+    """Forecasts for several ε."""
+    return [
+        forecast(auxiliary, n_units, replace(promise, epsilon=epsilon), options)
+        for epsilon in epsilons
+    ]
+
+
+def _noise_to_signal(method: Method, mechanism: Mechanism, auxiliary: AuxiliarySet) -> Array:
+    """Noise over signal per direction, if the signal is spread as the choice of k takes it to be; per cell, noise over mass."""
+    n_classes = auxiliary.n_classes
+    if isinstance(method, Moments):
+        shares = signal_shares(Whitening.of(auxiliary.features).values)
+        shares = shares[: method.whitening.shape[1]]
+        noise = mechanism.deviation / method.clip_factor
+        signal = np.sqrt(shares * (1.0 - 1.0 / n_classes))
+        ratios: Array = noise * math.sqrt(n_classes - 1) / signal
+        return ratios
+    assert isinstance(method, Cells)
+    masses = np.bincount(method.assigned, minlength=len(method.centres)) / auxiliary.n_samples
+    deviation = math.sqrt(variance(mechanism.law)) * mechanism.grid / mechanism.divisor
+    return np.sort(deviation / np.maximum(masses, 1.0 / auxiliary.n_samples))

@@ -1,0 +1,108 @@
+"""How what was added up is hidden: a law of noise on the lattice, and what that promises.
+
+    letter  name here     meaning
+    S       sensitivity   how far one protected unit moves the vector, in the law's norm
+    g       grid          what one unit of the lattice is worth, a power of two
+    M       divisor       what a sum is divided by afterwards; 1 where the vector is the result
+    ν       deviation     standard deviation of one coordinate of what is released
+
+Guarantee (mechanism.proof.md): if the vectors of two neighbouring worlds are at most S apart, what
+`draw` returns has the privacy loss that the law was made for. M is public, and only a divisor.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from ostraka.errors import ParameterError, ShapeError
+from ostraka.mechanism.entropy import Entropy, Rehearsal
+from ostraka.mechanism.gaussian import RoundedGaussian
+from ostraka.mechanism.laplace import DiscreteLaplace
+from ostraka.mechanism.laws import Exact, Law, UnitL2, variance
+from ostraka.release.certificate import Particular
+from ostraka.solve.losses import Array
+
+__all__ = ["Mechanism"]
+
+LARGEST_MEAN = Fraction(2**500)
+"""Beyond it a released number is taken for this one: doubles must not overflow. No true one is near."""
+NAMES = {UnitL2: "l2", DiscreteLaplace: "discrete laplace", RoundedGaussian: "gaussian"}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """A law on the lattice, and what goes with it into the certificate."""
+
+    law: Law
+    grid: float
+    sensitivity: float
+    """In what the numbers are worth, not in units."""
+    delta: float
+    """What the law needs beside ε; 0 for a pure promise."""
+    divisor: int
+    coordinates: str
+    particular: Particular
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.law.dimension
+
+    @property
+    def noise(self) -> str:
+        """The name of the law."""
+        return NAMES[type(self.law)]
+
+    @property
+    def norm(self) -> str:
+        """In which the sensitivity is measured."""
+        return "l1" if isinstance(self.law, DiscreteLaplace) else "l2"
+
+    @property
+    def noise_scale(self) -> float:
+        """In what the numbers are worth; exact, because the grid is a power of two."""
+        return self.law.scale * self.grid
+
+    @property
+    def rho(self) -> float | None:
+        """The zero-concentrated loss, of a Gaussian."""
+        if not isinstance(self.law, RoundedGaussian):
+            return None
+        return self.law.rho(self.sensitivity / self.grid)
+
+    @property
+    def deviation(self) -> float:
+        """ν."""
+        return math.sqrt(variance(self.law)) * self.grid / self.divisor
+
+    def draw(self, vector: Exact, source: Entropy | Rehearsal) -> Exact:
+        """The vector with noise."""
+        self.check(source)
+        if len(vector) != self.dimension:
+            allowed = f"({self.dimension},), as promised"
+            raise ShapeError("The vector", got=(len(vector),), allowed=allowed)
+        return self.law.publish(vector, source)
+
+    @staticmethod
+    def check(source: object) -> None:
+        """Refuse whatever else has a method `bits`: it would pass for the operating system."""
+        if type(source) is not Entropy and type(source) is not Rehearsal:
+            raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
+
+    def mean(self, noisy: Exact) -> Array:
+        """What was released, as doubles: each value times g over M."""
+        unit = Fraction(self.grid) / self.divisor
+        return np.array(
+            [float(min(max(value * unit, -LARGEST_MEAN), LARGEST_MEAN)) for value in noisy]
+        )
+
+    def rehearse(self, generator: np.random.Generator, n_draws: int) -> Array:
+        """Noise alone, as rows of doubles in what they are worth: for experiments, without a promise."""
+        noise: Array = self.law.rehearse(generator, n_draws) * (self.grid / self.divisor)
+        return noise

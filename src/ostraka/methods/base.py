@@ -1,0 +1,195 @@
+"""What every method is: frozen public arrays, and the way from parties to a model through them.
+
+    name here    meaning
+    domain       what one party may send, and how far apart two of them can be
+    contribute   what parties send, each from its own rows alone, to the last bit
+    statistic    the private vector that gets the noise: the sum itself, or the minimiser of a risk
+    mechanism    the noise, for a promise and a number of protected units
+    weights      after the noise: a model from public things only
+    surprise     after the noise: how unlike the private and the auxiliary samples are
+
+A method is made once, when a poll is made, for the number of units that are expected; its arrays
+travel in the poll, because eigenvectors and clusters differ in the last bits between machines. How
+many came is known when the poll is closed, and enters as a divisor and into the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, final, get_args
+
+import numpy as np
+
+from ostraka.errors import ParameterError, ShapeError, WrongTypeError, count, number
+from ostraka.mechanism.laws import Exact
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.party.rows import Parties
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.preprocessing import is_sparse
+from ostraka.public.promise import MOST_PARTIES, Promise
+from ostraka.public.task import Task
+from ostraka.solve.losses import Array
+from ostraka.tally.domain import Domain, Units
+
+__all__ = [
+    "Block",
+    "Calibration",
+    "Method",
+    "Options",
+    "Start",
+    "Work",
+    "check_shapes",
+    "public_features",
+    "whole",
+]
+
+LAMBDAS = (1e-12, 1e12)
+PENALTIES = (1e-12, 1e12)
+
+Block: TypeAlias = tuple[list[str], Units]
+"""Names, and their vectors as rows (a ball) or the counts (N, K) of their votes (ballots)."""
+Calibration: TypeAlias = Literal["paper", "tight"]
+"""Whose sensitivities: those of Hamm et al. 2016, or the smallest that we can prove."""
+Watch: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What a second round rests on, besides its arrays."""
+
+    digest: str
+    epsilon: float
+    delta: float
+    rehearsed: bool
+    """Drawn with a seed: nothing that rests on it can be released."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a method is to be made; see `PrivateClassifier` for what each of them means.
+
+    `start` is what `refine` starts from: an earlier `Release`, or a `Rehearsed` for a rehearsal.
+    """
+
+    samples_each: int = 10
+    shift: bool = False
+    penalty: float | None = None
+    lambda_: float = 1e-4
+    calibration: str = "tight"
+    loss: str = "logistic"
+    ball: float | None = None
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        each = count("samples_each", self.samples_each, 1, MOST_PARTIES)
+        object.__setattr__(self, "samples_each", each)
+        object.__setattr__(self, "shift", bool(self.shift))
+        object.__setattr__(self, "lambda_", number("lambda", self.lambda_, *LAMBDAS))
+        if self.penalty is not None:
+            object.__setattr__(self, "penalty", number("penalty", self.penalty, *PENALTIES))
+        if self.calibration not in get_args(Calibration):
+            allowed = '"paper" or "tight"'
+            raise ParameterError("calibration", got=self.calibration, allowed=allowed)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Work:
+    """How contributions are computed on this machine; none of it changes what a party sends.
+
+    `local` is what a party trains where it votes: an unfitted classifier, a function, or a list of
+    them; None for the paper's own linear classifier.
+    """
+
+    local: Any = None
+    n_jobs: int | None = 1
+    watch: Watch | None = None
+
+
+class Method(Protocol):
+    """One way from parties to a model."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    def create(
+        cls, public: AuxiliarySet | Task, n_units: int, promise: Promise, options: Options
+    ) -> Self:
+        """The method for a poll of so many units, from public things."""
+        ...
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        ...
+
+    @property
+    def domain(self) -> Domain:
+        """What one party may send."""
+        ...
+
+    @property
+    def start(self) -> Start | None:
+        """What it rests on, for a second round."""
+        ...
+
+    def contribute(self, parties: Parties, work: Work) -> Iterator[Block]:
+        """What every party sends, in blocks."""
+        ...
+
+    def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
+        """The noise for so many units."""
+        ...
+
+    def statistic(self, total: Units, mechanism: Mechanism) -> Exact:
+        """The private vector, on the mechanism's lattice. It never fails, whatever the total."""
+        ...
+
+    def weights(self, mean: Array, mechanism: Mechanism) -> Array:
+        """The weights of a model: (d,) for two classes, (d, K) for more; whatever the noise has made of the mean."""
+        ...
+
+    def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
+        """By how many standard deviations private samples differ from auxiliary ones; None if unknown."""
+        ...
+
+
+def public_features(public: AuxiliarySet | Task, name: str) -> tuple[AuxiliarySet, Array]:
+    """A public auxiliary set and its dense features; a private or sparse set is refused."""
+    if not isinstance(public, AuxiliarySet):
+        raise WrongTypeError("The auxiliary set", public, f"an AuxiliarySet, for method {name!r}")
+    if public.private:
+        allowed = "a public one: its geometry is published; or soft, vote, avg"
+        raise ParameterError("auxiliary", got="a private set", allowed=allowed)
+    if is_sparse(public.features):
+        allowed = "dense ones: give it preprocessing=half_whitened(samples, n_classes)"
+        raise ParameterError("auxiliary", got="sparse features", allowed=allowed)
+    features: Array = public.features
+    return public, features
+
+
+def check_shapes(**arrays: tuple[Any, str]) -> dict[str, int]:
+    """Refuse arrays that do not fit together; the length that each letter stands for.
+
+    `check_shapes(rows=(X, "Np"), table=(W, "pk"))`: N×p and p×k, with the same p. None is left out.
+    """
+    lengths: dict[str, int] = {}
+    for name, (array, letters) in arrays.items():
+        if array is None:
+            continue
+        shape = tuple(array.shape)
+        expected = tuple(lengths.get(letter, "any") for letter in letters)
+        fits = len(shape) == len(letters) and all(
+            lengths.setdefault(letter, int(n)) == n for letter, n in zip(letters, shape)
+        )
+        if not fits:
+            raise ShapeError(name, got=shape, allowed=f"{expected}, as the others have")
+    return lengths
+
+
+def whole(total: Units) -> Exact:
+    """A sum as Python's integers."""
+    return [int(unit) for unit in np.asarray(total).ravel()]

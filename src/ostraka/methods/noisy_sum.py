@@ -1,0 +1,87 @@
+"""What methods share whose noise goes on the sum of what parties send: `moments`, `cells`, `refine`, `avg`, `consensus`.
+
+    letter  name here   meaning
+    M       n_units     public, and only a divisor: the promise is about the sum, so a wrong M cannot
+                        break it
+    g       grid        what one unit of the lattice is worth, a power of two
+    B       ball        what a party may send; two of its points are at most 2·length apart
+
+Guarantee (noisy_sum.proof.md): the release is (ε, δ)-differentially private for one protected unit.
+Everything after the noise is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ostraka.errors import ParameterError
+from ostraka.mechanism.laplace import DiscreteLaplace
+from ostraka.mechanism.laws import l1_law, l2_law
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.public.promise import Promise
+from ostraka.release.certificate import NoisySum
+from ostraka.solve.losses import Array
+from ostraka.tally.domain import Ball, longest
+
+__all__ = ["differences", "hidden_ball", "hidden_sum", "lattice"]
+
+
+def lattice(radius: float, dimension: int) -> tuple[float, Ball]:
+    """The finest grid on which an L2 ball of this radius can be added up in 64 bits, and the ball in its units."""
+    grid = math.ldexp(1.0, math.ceil(math.log2(radius / longest(dimension))))
+    length = max(1, math.floor(radius / grid))
+    return grid, Ball(norm="l2", length=length, dimension=dimension)
+
+
+def hidden_ball(
+    ball: Ball, grid: float, promise: Promise, n_units: int, coordinates: str
+) -> Mechanism:
+    """The noise for a sum of vectors of a ball: ℓ2 or Gaussian in L2, discrete Laplace in L1."""
+    radius = ball.length * grid
+    if ball.norm == "l2":
+        return hidden_sum(
+            float(ball.diameter), ball.dimension, grid, promise, n_units, coordinates, radius
+        )
+    if promise.noise != "auto":
+        allowed = '"auto" for the method cells, whose noise is discrete Laplace; or moments'
+        raise ParameterError("noise", got=promise.noise, allowed=allowed)
+    return Mechanism(
+        law=l1_law(promise.epsilon, ball.diameter, ball.dimension),
+        grid=grid,
+        sensitivity=ball.diameter * grid,
+        delta=0.0,
+        divisor=promise.checked_units(n_units),
+        coordinates=coordinates,
+        particular=NoisySum(radius=radius),
+    )
+
+
+def hidden_sum(
+    sensitivity: float,
+    dimension: int,
+    grid: float,
+    promise: Promise,
+    n_units: int,
+    coordinates: str,
+    radius: float | None = None,
+) -> Mechanism:
+    """The noise for a sum of whole numbers that one unit moves by so many units in L2."""
+    law = l2_law(promise.epsilon, promise.delta, sensitivity, dimension, promise.noise)
+    return Mechanism(
+        law=law,
+        grid=grid,
+        sensitivity=sensitivity * grid,  # exact: the grid is a power of two
+        delta=0.0 if isinstance(law, DiscreteLaplace) else promise.delta,
+        divisor=promise.checked_units(n_units),
+        coordinates=coordinates,
+        particular=NoisySum(radius=radius),
+    )
+
+
+def differences(weights: Array) -> Array:
+    """Of two classes one column says all: that of the second less that of the first."""
+    if weights.shape[1] > 2:
+        return np.ascontiguousarray(weights)
+    return np.ascontiguousarray(weights[:, 1] - weights[:, 0])

@@ -1,0 +1,101 @@
+"""A method as plain values and arrays, for the poll that carries it; and back, checked."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import NoneType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.errors import FormatError, InputError
+from ostraka.methods.base import Method
+from ostraka.methods.registry import METHODS
+
+__all__ = ["method_from_parts", "method_parts"]
+
+APART = "features"
+"""The auxiliary features stand in the poll on their own."""
+ARRAYS: dict[str, Any] = {
+    "Array": np.float64,
+    "Array | None": np.float64,
+    "NDArray[np.int64]": np.int64,
+}
+TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float, int),
+    "bool": (bool,),
+    "str": (str,),
+    "float | None": (float, int, NoneType),
+    "bool | None": (bool, NoneType),
+}
+
+
+def method_parts(method: Method) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Settings and arrays; the features go elsewhere."""
+    settings: dict[str, Any] = {"name": method.name}
+    arrays: dict[str, NDArray[Any]] = {}
+    for each in fields(method):  # type: ignore[arg-type]
+        value = getattr(method, each.name)
+        if each.name == APART:
+            continue
+        if str(each.type) in ARRAYS:
+            if value is not None:
+                arrays[each.name] = np.ascontiguousarray(value, dtype=ARRAYS[str(each.type)])
+        else:
+            settings[each.name] = value
+    return settings, arrays
+
+
+def method_from_parts(
+    settings: dict[str, Any], arrays: dict[str, NDArray[Any]], features: Any
+) -> Method:
+    """The method that `method_parts` took apart; anything unexpected is refused."""
+    name = settings.get("name")
+    if not isinstance(name, str) or name not in METHODS:
+        raise FormatError("poll", f"its method is {name!r}, not one of {', '.join(METHODS)}")
+    kind, left, values = METHODS[name], dict(settings), {}
+    del left["name"]
+    unused = set(arrays)
+    for each in fields(kind):
+        declared = str(each.type)
+        if each.name == APART:
+            values[APART] = features
+        elif declared in ARRAYS:
+            unused.discard(each.name)
+            values[each.name] = _array(each.name, declared, arrays.get(each.name))
+        elif each.name in left:
+            values[each.name] = _setting(each.name, declared, left.pop(each.name))
+        else:
+            raise FormatError("poll", f"its method lacks {each.name}")
+    if left or unused:
+        raise FormatError("poll", f"its method has unknown parts {sorted([*left, *unused])[:5]}")
+    try:
+        method: Method = kind(**values)
+        _ = method.domain
+    except InputError as error:
+        raise FormatError("poll", f"in its method, {error.problem.removesuffix('.')}") from None
+    return method
+
+
+def _array(name: str, declared: str, given: NDArray[Any] | None) -> NDArray[Any] | None:
+    if given is None:
+        if "None" not in declared:
+            raise FormatError("poll", f"its method lacks the array {name}")
+        return None
+    wrong = given.dtype != ARRAYS[declared] or given.ndim not in (1, 2) or given.size == 0
+    if wrong or not np.isfinite(given).all():
+        problem = f"{name} of its method has type {given.dtype} and shape {given.shape}"
+        raise FormatError("poll", problem)
+    given.flags.writeable = False
+    return given
+
+
+def _setting(name: str, declared: str, given: Any) -> Any:
+    allowed = TYPES[declared]
+    if not isinstance(given, allowed) or (isinstance(given, bool) and bool not in allowed):
+        raise FormatError("poll", f"{name} of its method is {given!r}, not {declared}")
+    if isinstance(given, int) and declared.startswith("float"):
+        return float(given)
+    return given

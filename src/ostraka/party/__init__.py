@@ -1,0 +1,1 @@
+"""What happens on a party's own machine."""

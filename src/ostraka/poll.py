@@ -1,0 +1,494 @@
+"""A poll: the public agreement on one learning task, one immutable value with a digest.
+
+    what is in it          why
+    title, classes, task   what is to be learnt, from which columns, by which public map to features
+    method                 how, with its public arrays: nobody recomputes eigenvectors or clusters
+    promise                ε, δ, who is protected, the least number of them
+    roll                   who is asked, if that is fixed: a party on it without rows still counts
+    expected_units         for how many it was made; how many come is known when it is closed
+    auxiliary              the public samples; of a private set nothing but its size
+
+Everything that leaves goes Poll → Contribution → Tally → publish → Release, whatever carries it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.errors import InputError, ParameterError, WrongTypeError
+from ostraka.files import read_regular, write_atomically
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.base import Method, Options, Work
+from ostraka.methods.choose import choose
+from ostraka.methods.registry import METHODS
+from ostraka.party.asking import ask_votes
+from ostraka.party.contribution import Contribution, Kind
+from ostraka.party.names import canonical, canonical_list, printable
+from ostraka.party.quiet import quietly
+from ostraka.party.rows import Parties
+from ostraka.party.training.files import load_classifier_bytes
+from ostraka.party.training.limits import DEFAULT_LIMITS
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.catalogue import check_options, entry
+from ostraka.public.classes import ClassIndex, ClassName
+from ostraka.public.prepare import prepared
+from ostraka.public.preprocessing import Samples
+from ostraka.public.promise import Promise, Unit, check_parties
+from ostraka.public.task import Task
+from ostraka.release.certificate import (
+    FROM_A_SEED,
+    FROM_THE_SYSTEM,
+    Certificate,
+    neighbours_of,
+    sum_up,
+)
+from ostraka.release.model import LinearModel
+from ostraka.solve.losses import Array
+from ostraka.tally import Tally
+from ostraka.tally.domain import Ball, Ballots, Domain
+from ostraka.tensors import LARGEST_FILE
+
+__all__ = ["Poll"]
+
+LONGEST_TITLE = 200
+DEFAULTS: Final = Options()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Poll:
+    """The public agreement. `Poll.create` makes one, `Poll.load` reads one."""
+
+    title: str
+    task: Task
+    method: Method
+    promise: Promise
+    expected_units: int
+    roll: tuple[str, ...] | None = None
+    auxiliary: AuxiliarySet | None = field(default=None, repr=False)
+    """The samples on which parties vote, or whose geometry was used; None for `avg`, and for a private set in a file."""
+    auxiliary_samples: int | None = None
+    auxiliary_digest: str | None = None
+    assumed_public: tuple[str, ...] = ()
+    forecast: float | None = None
+    """How often the method agreed with made-up labels when the poll was made."""
+    _digest: str | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        printable("title", self.title, LONGEST_TITLE)
+        object.__setattr__(self, "expected_units", check_parties(self.expected_units))
+        if self.roll is not None:
+            object.__setattr__(self, "roll", tuple(canonical_list(self.roll)))
+        for name in self.assumed_public:
+            printable("assumed_public", name, LONGEST_TITLE)
+        own = getattr(self.method, "features", None)
+        width = getattr(self.method, "n_features", None if own is None else own.shape[1])
+        if (self.method.n_classes, width) != (len(self.task.classes), self.task.n_features):
+            got = f"{self.method.n_classes} classes, {width} features"
+            allowed = f"{len(self.task.classes)} and {self.task.n_features}, as the task has"
+            raise ParameterError("method", got=got, allowed=allowed)
+
+    @classmethod
+    def create(
+        cls,
+        public: AuxiliarySet | Task | Samples,
+        *,
+        epsilon: float,
+        parties: int | None = None,
+        classes: Iterable[ClassName] | None = None,
+        method: str = "auto",
+        title: str = "",
+        delta: float = 0.0,
+        noise: str = "auto",
+        protects: str = "party",
+        persons: int | None = None,
+        roll: Iterable[Any] | None = None,
+        least_parties: int = 2,
+        assumed_public: tuple[str, ...] = (),
+        **options: Any,
+    ) -> Poll:
+        """Make a poll from public things alone; `auto` is resolved here.
+
+        Args:
+            public: the public samples, with `classes`; or an `AuxiliarySet`; or, for "avg", a `Task`.
+            epsilon: the privacy loss, for one protected unit.
+            parties: how many are expected; by default as many as the roll names.
+            classes: the public list of classes, where `public` does not have it.
+            method: by name.
+            title: for people.
+            delta: 0 for pure ε.
+            noise: the law; "auto" takes the one with the least noise.
+            protects: "party", "person" or "row".
+            persons: how many persons are expected in all, where persons are protected.
+            roll: the public list of the parties that are asked.
+            least_parties: refuse to release for fewer protected units.
+            assumed_public: what was read from private data because it is taken to be public.
+            options: `samples_each`, `shift`, `penalty`, `start` for our own methods, `lambda_`,
+                `calibration`, `loss` for the paper's, `ball` for "avg"; None means the default.
+
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        unknown = sorted(set(given) - {each.name for each in fields(Options)})
+        if unknown:
+            allowed = "nothing: a poll has no such option"
+            raise ParameterError(unknown[0], got=given[unknown[0]], allowed=allowed)
+        law = None if noise == "auto" else noise
+        check_options(method, {**given, "delta": delta or None, "noise": law})
+        promise = Promise(
+            epsilon=epsilon,
+            delta=delta,
+            noise=noise,  # type: ignore[arg-type]
+            protects=protects,  # type: ignore[arg-type]
+            least_parties=least_parties,
+        )
+        chosen = Options(**given)
+        asked = None if roll is None else tuple(canonical_list(roll))
+        expected = promise.checked_units(_expected(parties, persons, promise.protects, asked))
+        source = _public(public, classes, method, chosen)
+        name, forecast = method, None
+        if name == "auto":
+            name, forecast = choose(source, expected, promise, chosen)
+        made: Method = METHODS[name].create(source, expected, promise, chosen)
+        auxiliary = source if isinstance(source, AuxiliarySet) and name != "avg" else None
+        if chosen.start is not None:
+            # What the start took to be public is so here, too.
+            inherited = (*chosen.start.certificate.assumed_public, *assumed_public)
+            assumed_public = tuple(dict.fromkeys(inherited))
+        poll = cls(
+            title=title,
+            task=source if isinstance(source, Task) else Task.of(source),
+            method=made,
+            promise=promise,
+            expected_units=expected,
+            roll=asked,
+            auxiliary=auxiliary,
+            auxiliary_samples=None if auxiliary is None else auxiliary.n_samples,
+            auxiliary_digest=None if auxiliary is None else auxiliary.public_digest,
+            assumed_public=assumed_public,
+            forecast=forecast,
+        )
+        poll.mechanism(expected)  # what cannot be kept is refused before anybody is asked
+        return poll
+
+    @property
+    def domain(self) -> Domain:
+        """What one party may send."""
+        return self.method.domain
+
+    @property
+    def votes(self) -> bool:
+        """Whether parties vote, by classifiers of their own."""
+        return isinstance(self.domain, Ballots)
+
+    @property
+    def private_auxiliary(self) -> bool:
+        """Whether the auxiliary samples are secret too: parties then send classifiers."""
+        return bool(getattr(self.method, "private", False))
+
+    @property
+    def digest(self) -> str:
+        """Sha256 of the file: by which contributions and certificates name the poll."""
+        if self._digest is None:
+            object.__setattr__(self, "_digest", hashlib.sha256(self.to_bytes()).hexdigest())
+        assert self._digest is not None
+        return self._digest
+
+    def contribute(
+        self,
+        samples: Samples,
+        labels: Any,
+        party: Any,
+        *,
+        persons: Any = None,
+        local: Any = None,
+        n_jobs: int | None = 1,
+    ) -> Contribution:
+        """One party's contribution, computed from its own rows and the poll alone.
+
+        Args:
+            samples: the party's rows, with the poll's columns; there may be none.
+            labels: their classes.
+            party: its name.
+            persons: whose rows they are, one name per row, where the poll protects persons.
+            local: what the party trains, where it votes; None for a linear classifier.
+            n_jobs: workers, for the classifiers of many persons.
+
+        """
+        if (persons is not None) is not (self.promise.protects == "person"):
+            allowed = f"names of persons, or none: this poll protects one {self.promise.protects}"
+            raise ParameterError("persons", got=type(persons).__name__, allowed=allowed)
+        if self.private_auxiliary:
+            allowed = "a classifier: Poll.enclose(path, party), the auxiliary samples are private"
+            raise ParameterError("contribution", got="rows", allowed=allowed)
+        name, work = canonical(party), self._work(local, n_jobs)
+        if persons is None:
+            grouped = self.parties(samples, labels, None, single=name)
+            ((_, units),) = self.method.contribute(grouped, work)
+            values = units[0] if isinstance(self.domain, Ball) else units.argmax(axis=1)
+            return self._contribution(name, Kind.VECTOR, Kind.BALLOT, values, None)
+        grouped = self.parties(samples, labels, persons)
+        own = replace(self, roll=None, promise=replace(self.promise, protects="party"))
+        summed = Tally(own)
+        for names, block in self.method.contribute(grouped, work):
+            summed.add_block(names, block)
+        return self._contribution(name, Kind.VECTORS, Kind.BALLOTS, summed.total, summed.n_units)
+
+    def enclose(
+        self, path: str | os.PathLike[str], party: Any, trusted: Iterable[str] = ()
+    ) -> Contribution:
+        """A classifier file (ONNX, skops) as a contribution, where the auxiliary samples are private: it votes at the coordinator's."""
+        if not self.private_auxiliary:
+            allowed = "votes: Poll.cast(classifier, party), the auxiliary samples are public"
+            raise ParameterError("contribution", got="a classifier file", allowed=allowed)
+        content = read_regular(path, "classifier file", DEFAULT_LIMITS.file_bytes)
+        name = canonical(party)
+        load_classifier_bytes(content, _file_name(name, content), trusted=trusted).close()
+        values = np.frombuffer(content, dtype=np.uint8)
+        return Contribution(poll=self.digest, party=name, kind=Kind.CLASSIFIER, values=values)
+
+    def opened(self, given: Contribution, trusted: Iterable[str] = ()) -> Contribution:
+        """The ballot of a classifier that was sent as a file, cast on the private auxiliary set; other contributions as they are.
+
+        Each sample is asked about on its own, and one that the classifier fails on gets the first
+        class: a sample moves its own vote, and no error tells of it.
+        """
+        if given.kind is not Kind.CLASSIFIER:
+            return given
+        if self.auxiliary is None or not self.private_auxiliary:
+            allowed = "a poll with its private auxiliary set: Poll.with_auxiliary(...)"
+            raise ParameterError("contribution", got="a classifier file", allowed=allowed)
+        content = given.values.tobytes()
+        classes = ClassIndex(self.task.classes)
+        file = _file_name(given.party, content)
+        with load_classifier_bytes(content, file, trusted=trusted) as classifier, quietly():
+            votes = ask_votes(
+                classifier,
+                classes,
+                self.auxiliary.rows,
+                self.auxiliary.n_samples,
+                chunk_rows=1,
+                fallback=0,
+            )
+        return self._contribution(given.party, Kind.VECTOR, Kind.BALLOT, votes, None)
+
+    def cast(self, classifier: Any, party: Any) -> Contribution:
+        """The ballot of a classifier that exists already: anything with `predict` or `predict_proba`, or a function."""
+        auxiliary = self._voted_on()
+        if isinstance(classifier, type):
+            needed = f"a fitted {classifier.__name__}(...), not the class itself"
+            raise WrongTypeError("The classifier", classifier, needed)
+        votes = ask_votes(
+            classifier, ClassIndex(self.task.classes), auxiliary.rows, auxiliary.n_samples
+        )
+        return self._contribution(canonical(party), Kind.VECTOR, Kind.BALLOT, votes, None)
+
+    def parties(
+        self, samples: Samples, labels: Any, names: Any, *, single: str | None = None
+    ) -> Parties:
+        """Rows by party, as features; each party's are made of its own rows alone, to the last bit.
+
+        `names`: one per row. None with `single`: all rows are of one party. None otherwise: every row
+        is a party of its own.
+        """
+        rows, indices = self.task.rows(samples), self.task.indices(labels)
+        if rows.shape[0] != len(indices):
+            raise InputError(
+                f"There are {rows.shape[0]} samples and {len(indices)} labels.",
+                "Give one label for each sample.",
+            )
+        return self.grouped(rows, indices, names, single=single)
+
+    def grouped(
+        self, rows: Any, indices: NDArray[np.int64], names: Any, *, single: str | None = None
+    ) -> Parties:
+        """The same from an array and class indices that were checked before."""
+
+        def group(features: Any) -> Parties:
+            if single is not None:
+                return Parties.single(features, indices, single)
+            if names is None:
+                return Parties.rows(features, indices)
+            asked = self.promise.protects == "party" and self.roll is not None
+            return Parties.group(features, indices, names, list(self.roll or ()) if asked else None)
+
+        public = self.task.preprocessing
+        with quietly():
+            # A product of matrices meets each party's rows on their own: see `Parties.each`.
+            if public.components is None:
+                return group(public(rows))
+            return group(rows).mapped(public)
+
+    def blocks(self, grouped: Parties, work: Work) -> Iterator[tuple[list[str], NDArray[Any]]]:
+        """What many parties send, where all of them are in one process."""
+        return self.method.contribute(grouped, work)
+
+    def mechanism(self, n_units: int) -> Mechanism:
+        """The noise for so many protected units."""
+        return self.method.mechanism(self.promise, n_units)
+
+    def certificate(self, n_parties: int, n_persons: int | None = None) -> Certificate:
+        """What a release by this many will promise: known before anything is added up."""
+        n_units = n_parties if self.promise.protects != "person" else n_persons or 0
+        mechanism, start = self.mechanism(n_units), self.method.start
+        before = (0.0, 0.0) if start is None else (start.epsilon, start.delta)
+        return Certificate(
+            method=self.method.name,
+            epsilon=sum_up(self.promise.epsilon, before[0]),
+            delta=sum_up(mechanism.delta, before[1]),
+            round_epsilon=self.promise.epsilon,
+            round_delta=mechanism.delta,
+            neighbours=neighbours_of(
+                self.promise.protects, private_auxiliary=self.private_auxiliary
+            ),
+            parties=n_parties,
+            persons=n_persons if self.promise.protects == "person" else None,
+            auxiliary_samples=self.auxiliary_samples,
+            auxiliary_digest=self.auxiliary_digest,
+            sensitivity=mechanism.sensitivity,
+            norm=mechanism.norm,
+            noise=mechanism.noise,
+            noise_scale=mechanism.noise_scale,
+            rho=mechanism.rho,
+            grid=mechanism.grid,
+            dimension=mechanism.dimension,
+            coordinates=mechanism.coordinates,
+            particular=mechanism.particular,
+            poll=self.digest,
+            start=None if start is None else start.digest,
+            start_epsilon=before[0],
+            start_delta=before[1],
+            randomness=FROM_A_SEED if start is not None and start.rehearsed else FROM_THE_SYSTEM,
+            assumed_public=self.assumed_public,
+        )
+
+    def model(self, mean: Array, mechanism: Mechanism) -> LinearModel:
+        """The model of what was released, whatever the noise has made of it: a failure would lose what was paid for."""
+        with np.errstate(all="ignore"):
+            weights = self.method.weights(mean, mechanism)
+        return LinearModel(task=self.task, weights=weights)
+
+    def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
+        """How unlike private and auxiliary samples are, from what was released."""
+        with np.errstate(all="ignore"):
+            return self.method.surprise(mean, mechanism)
+
+    def remade(
+        self,
+        statistic: Array,
+        certificate: Certificate,
+        penalty: float | None,
+        student: bool | None,
+    ) -> LinearModel:
+        """Another model of what was released: see `Release.refit`."""
+        chosen = {"penalty": Options(penalty=penalty).penalty, "student": student}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        method: Method = replace(self.method, **given)  # type: ignore[type-var]
+        mechanism = self.mechanism(certificate.n_units)
+        return replace(self, method=method).model(statistic, mechanism)
+
+    def with_auxiliary(self, auxiliary: AuxiliarySet) -> Poll:
+        """The same poll with its private auxiliary set, which only the coordinator has."""
+        if not isinstance(auxiliary, AuxiliarySet) or not auxiliary.private:
+            raise WrongTypeError("The set", auxiliary, "an AuxiliarySet(..., private=True)")
+        method = self.method.with_features(auxiliary.features)  # type: ignore[attr-defined]
+        attached = replace(self, method=method, auxiliary=auxiliary)
+        object.__setattr__(attached, "_digest", self.digest)
+        return attached
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        from ostraka.poll_format import write_poll
+
+        return write_poll(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Poll:
+        """Read a poll that came from anyone; `FormatError` unless it is one."""
+        from ostraka.poll_format import read_poll
+
+        return read_poll(data)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the poll; an interrupted write leaves whatever was there before."""
+        write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Poll:
+        """Read a poll; anything that is not one is refused."""
+        return cls.from_bytes(read_regular(path, "poll", LARGEST_FILE))
+
+    def _work(self, local: Any, n_jobs: int | None) -> Work:
+        if local is not None and not self.votes:
+            allowed = f"None for method {self.method.name!r}, for which no classifier votes"
+            raise ParameterError("local", got=local, allowed=allowed)
+        return Work(local=local, n_jobs=n_jobs)
+
+    def _voted_on(self) -> AuxiliarySet:
+        if not self.votes:
+            allowed = f"rows and labels, for method {self.method.name!r}"
+            raise ParameterError("contribution", got="a classifier", allowed=allowed)
+        if self.auxiliary is None or self.auxiliary.private:
+            allowed = "a classifier file, Poll.enclose(path, party): the samples are private"
+            raise ParameterError("contribution", got="a classifier that votes", allowed=allowed)
+        if self.promise.protects == "person":
+            allowed = "a classifier for every person, trained by contribute"
+            raise ParameterError("contribution", got="one classifier", allowed=allowed)
+        return self.auxiliary
+
+    def _contribution(
+        self, party: str, vector: Kind, ballot: Kind, values: Any, n_persons: int | None
+    ) -> Contribution:
+        votes = isinstance(self.domain, Ballots)
+        return Contribution(
+            poll=self.digest,
+            party=party,
+            kind=ballot if votes else vector,
+            values=values,
+            n_classes=len(self.task.classes) if votes else 0,
+            n_persons=n_persons,
+        )
+
+
+def _expected(
+    parties: int | None, persons: int | None, protects: Unit, roll: tuple[str, ...] | None
+) -> int:
+    if protects == "person":
+        if persons is None:
+            allowed = "how many persons are expected in all, where persons are protected"
+            raise ParameterError("persons", got=None, allowed=allowed)
+        return persons
+    if persons is not None:
+        allowed = f"nothing, or protects='person': this poll protects one {protects}"
+        raise ParameterError("persons", got=persons, allowed=allowed)
+    if parties is None and roll is None:
+        allowed = "how many parties are expected, or a roll that names them"
+        raise ParameterError("parties", got=None, allowed=allowed)
+    return len(roll or ()) if parties is None else parties
+
+
+def _public(
+    public: AuxiliarySet | Task | Samples, classes: Any, method: str, options: Options
+) -> AuxiliarySet | Task:
+    if isinstance(public, AuxiliarySet | Task):
+        if classes is not None and tuple(classes) != public.classes:
+            raise ParameterError("classes", got=tuple(classes), allowed=str(public.classes))
+        if isinstance(public, Task) and entry(method).sends != "parameters":
+            raise WrongTypeError("The public set", public, f"public samples, for method {method!r}")
+        return public
+    if classes is None:
+        allowed = "the public list of classes, or an AuxiliarySet, which has it"
+        raise ParameterError("classes", got=None, allowed=allowed)
+    like = None if options.start is None else options.start.model.task.preprocessing
+    return prepared(public, classes, method, like=like)
+
+
+def _file_name(party: str, content: bytes) -> str:
+    """How a classifier file is called in errors; skops files are zip archives."""
+    return f"{party}.{'skops' if content.startswith(b'PK') else 'onnx'}"

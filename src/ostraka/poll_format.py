@@ -1,0 +1,170 @@
+"""A poll on disk: one safetensors file, arrays as tensors, everything else as canonical JSON.
+
+    tensor                          meaning
+    preprocessing.*                 the public map from samples to features
+    auxiliary.features              the auxiliary set as features; `.data`, `.indices`, `.indptr` if sparse
+    auxiliary.samples               the same rows as parties' own classifiers see them, where they vote
+    method.*                        the method's arrays
+
+Of a private auxiliary set nothing is in the file. Files are parsed, then audited, then built.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.errors import FormatError, InputError
+from ostraka.methods.parts import method_from_parts, method_parts
+from ostraka.poll import Poll
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.preprocessing import is_sparse
+from ostraka.public.promise import Promise
+from ostraka.public.task import Task
+from ostraka.release.release import task_from_json, task_json
+from ostraka.tensors import canonical_json, parse_json, read_tensors, write_tensors
+
+__all__ = ["read_poll", "write_poll"]
+
+# Raise this number with every change of the file's content; readers of old numbers stay, each with
+# a file in the tests.
+FORMAT: Final = "1"
+CSR: Final = ("data", "indices", "indptr")
+FIELDS: Final = {
+    "title",
+    "task",
+    "n_features",
+    "method",
+    "promise",
+    "expected_units",
+    "roll",
+    "auxiliary",
+    "assumed_public",
+    "forecast",
+}
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def write_poll(poll: Poll) -> bytes:
+    """The bytes of a poll: one poll, one form."""
+    settings, arrays = method_parts(poll.method)
+    tensors = {f"method.{name}": array for name, array in arrays.items()}
+    named = poll.task.preprocessing.arrays().items()
+    tensors |= {f"preprocessing.{name}": array for name, array in named}
+    auxiliary: dict[str, Any] = {"samples": poll.auxiliary_samples, "sparse": None}
+    if poll.auxiliary is not None and not poll.private_auxiliary:
+        tensors |= _tensors("auxiliary.features", poll.auxiliary.features)
+        if poll.votes:
+            tensors |= _tensors("auxiliary.samples", _plain(poll.auxiliary.samples))
+        auxiliary["sparse"] = is_sparse(poll.auxiliary.features)
+    content = {
+        "title": poll.title,
+        "task": task_json(poll.task),
+        "n_features": poll.task.n_features,
+        "method": settings,
+        "promise": asdict(poll.promise),
+        "expected_units": poll.expected_units,
+        "roll": None if poll.roll is None else list(poll.roll),
+        "auxiliary": auxiliary,
+        "assumed_public": list(poll.assumed_public),
+        "forecast": poll.forecast,
+    }
+    metadata = {"ostraka-poll": FORMAT, "poll": canonical_json(content)}
+    return write_tensors(tensors, metadata)
+
+
+def read_poll(data: bytes) -> Poll:
+    """Read a poll that came from anyone."""
+    tensors, metadata = read_tensors(data, "poll")
+    if metadata.get("ostraka-poll") != FORMAT or set(metadata) != {"ostraka-poll", "poll"}:
+        raise FormatError("poll", f"its metadata is not that of an Ostraka poll of format {FORMAT}")
+    content = parse_json(metadata["poll"], "poll")
+    if set(content) != FIELDS:
+        raise FormatError("poll", f"its fields are not those of format {FORMAT}")
+    try:
+        poll = _built(content, tensors)
+    except FormatError:
+        raise
+    except InputError as error:
+        raise FormatError("poll", error.problem.removesuffix(".")) from None
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+        raise FormatError("poll", f"its content is damaged ({error})") from None
+    if poll.to_bytes() != data:
+        raise FormatError("poll", "it holds more than a poll, or in another form")
+    return poll
+
+
+def _built(content: dict[str, Any], tensors: Arrays) -> Poll:
+    promise = Promise(**content["promise"])
+    task = task_from_json(content["task"], tensors, content["n_features"], "poll")
+    auxiliary = _auxiliary(content["auxiliary"], tensors, task)
+    arrays = {
+        name.removeprefix("method."): array
+        for name, array in tensors.items()
+        if name.startswith("method.")
+    }
+    features = None if auxiliary is None else auxiliary.features
+    method = method_from_parts(content["method"], arrays, features)
+    roll, forecast = content["roll"], content["forecast"]
+    if not (
+        roll is None or (isinstance(roll, list) and all(isinstance(each, str) for each in roll))
+    ):
+        raise FormatError("poll", "its roll is not a list of names")
+    poll = Poll(
+        title=content["title"],
+        task=task,
+        method=method,
+        promise=promise,
+        expected_units=content["expected_units"],
+        roll=None if roll is None else tuple(roll),
+        auxiliary=auxiliary,
+        auxiliary_samples=content["auxiliary"]["samples"],
+        auxiliary_digest=None if auxiliary is None else auxiliary.digest,
+        assumed_public=tuple(map(str, content["assumed_public"])),
+        forecast=None if forecast is None else float(forecast),
+    )
+    poll.mechanism(poll.expected_units)
+    return poll
+
+
+def _auxiliary(described: dict[str, Any], tensors: Arrays, task: Task) -> AuxiliarySet | None:
+    if described["sparse"] is None:
+        return None
+    features = _matrix("auxiliary.features", tensors, described["sparse"], task.n_features)
+    samples = None
+    if any(name.startswith("auxiliary.samples") for name in tensors):
+        sparse = "auxiliary.samples" not in tensors
+        samples = _matrix("auxiliary.samples", tensors, sparse, task.n_columns)
+    restored = AuxiliarySet.restored(
+        features, task.classes, task.preprocessing, task.feature_names, samples
+    )
+    if restored.n_samples != described["samples"] or restored.n_features != task.n_features:
+        raise FormatError("poll", "its auxiliary set is not of the size that it says")
+    return restored
+
+
+def _tensors(name: str, matrix: Any) -> Arrays:
+    if not is_sparse(matrix):
+        return {name: np.ascontiguousarray(matrix, dtype=np.float64)}
+    kinds = {"data": np.float64, "indices": np.int64, "indptr": np.int64}
+    return {f"{name}.{part}": getattr(matrix, part).astype(kinds[part]) for part in CSR}
+
+
+def _matrix(name: str, tensors: Arrays, sparse: bool, n_columns: int) -> Any:
+    if not sparse:
+        return tensors[name]
+    from scipy.sparse import csr_matrix
+
+    parts = [tensors[f"{name}.{part}"] for part in CSR]
+    matrix = csr_matrix(tuple(parts), shape=(len(parts[2]) - 1, n_columns))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _plain(samples: Any) -> Any:
+    """Tables as arrays: the names of their columns stand in the task."""
+    return samples if is_sparse(samples) else np.asarray(samples, dtype=np.float64)

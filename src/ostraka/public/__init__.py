@@ -1,0 +1,1 @@
+"""What is public: everything that a poll says before anybody contributes."""

@@ -1,0 +1,151 @@
+"""What there is to choose from: the methods, by name, with what each of them is about.
+
+One list feeds the estimator, the command line, certificates, figures and docs. The classes that
+do the work stand in `methods`; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Literal, final
+
+from ostraka.errors import ParameterError
+
+__all__ = [
+    "CATALOGUE",
+    "LABEL_GAPS",
+    "PRIVATE",
+    "SLOPE_BOUNDS",
+    "Entry",
+    "check_options",
+    "entry",
+    "taking",
+]
+
+OURS = frozenset({"delta", "noise", "penalty"})
+OF_LABELS = OURS | {"samples_each", "shift"}
+LOCAL = frozenset({"lambda_", "loss", "local"})
+
+LABEL_GAPS: Final = {"logistic": 1.0, "huber": 2.0, "softmax": math.sqrt(2.0) * (1.0 + 2.0**-40)}
+"""κ of each loss: how far a sample's slope moves when its label moves from corner to corner."""
+SLOPE_BOUNDS: Final = {"logistic": 1.0, "huber": 1.0, "softmax": math.sqrt(2.0) * (1.0 + 2.0**-40)}
+"""G of each loss: the longest slope of a sample anywhere."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One method."""
+
+    name: str
+    sends: Literal["labels", "votes", "parameters"]
+    """What a party's contribution is made of."""
+    perturbs: Literal["sum", "minimiser"]
+    """What gets the noise."""
+    options: frozenset[str]
+    """Which settings it heeds, besides ε; others are refused."""
+    words: str
+    """What a party sends, in one sentence's part."""
+    promise: str = "ε"
+    """Which promises it can make."""
+
+    @property
+    def needs_auxiliary(self) -> bool:
+        """Whether there must be public samples, and not only a public scale."""
+        return self.perturbs == "sum" and self.sends != "parameters"
+
+
+CATALOGUE: Final = {
+    each.name: each
+    for each in (
+        Entry(
+            name="auto",
+            sends="labels",
+            perturbs="sum",
+            options=OF_LABELS,
+            words="whichever of moments and cells does better on made-up labels",
+            promise="ε, pure; or (ε, δ)",
+        ),
+        Entry(
+            name="moments",
+            sends="labels",
+            perturbs="sum",
+            options=OF_LABELS,
+            words="the mean of its labels along a few public directions",
+            promise="ε, pure; or (ε, δ)",
+        ),
+        Entry(
+            name="cells",
+            sends="labels",
+            perturbs="sum",
+            options=OF_LABELS,
+            words="the shares of its rows by public cell and class",
+            promise="ε, pure",
+        ),
+        Entry(
+            name="consensus",
+            sends="votes",
+            perturbs="sum",
+            options=OURS | LOCAL,
+            words="one vote of its own classifier for each public sample",
+            promise="ε, pure; or (ε, δ)",
+        ),
+        Entry(
+            name="refine",
+            sends="labels",
+            perturbs="sum",
+            options=OF_LABELS | {"start"},
+            words="what an earlier release leaves unexplained of its labels, along a few directions",
+            promise="ε, pure; or (ε, δ)",
+        ),
+        Entry(
+            name="soft",
+            sends="votes",
+            perturbs="minimiser",
+            options=LOCAL | {"calibration"},
+            words="one vote of its own classifier for each public sample",
+            promise="ε, pure",
+        ),
+        Entry(
+            name="vote",
+            sends="votes",
+            perturbs="minimiser",
+            options=LOCAL | {"calibration"},
+            words="one vote of its own classifier for each public sample",
+            promise="ε, pure",
+        ),
+        Entry(
+            name="avg",
+            sends="parameters",
+            perturbs="sum",
+            options=frozenset({"lambda_", "loss", "calibration", "ball"}),
+            words="the parameters of its own linear classifier, in a ball of public size",
+            promise="ε, pure",
+        ),
+    )
+}
+PRIVATE: Final = tuple(CATALOGUE)
+"""The names of the methods that can be released, `auto` first."""
+
+
+def entry(name: str) -> Entry:
+    """The entry of this name, or an error that lists them all."""
+    if not isinstance(name, str) or name not in CATALOGUE:
+        raise ParameterError("method", got=name, allowed=", ".join(map(repr, CATALOGUE)))
+    return CATALOGUE[name]
+
+
+def taking(option: str) -> list[str]:
+    """The methods that heed an option."""
+    return [each.name for each in CATALOGUE.values() if option in each.options]
+
+
+def check_options(name: str, given: dict[str, Any]) -> None:
+    """Refuse what a method would have to ignore: nobody should believe that it was heeded. None: not given."""
+    heeded = entry(name).options
+    for option, value in given.items():
+        if value is not None and option not in heeded:
+            others = ", ".join(taking(option)) or "none"
+            allowed = f"nothing for method {name!r}; it is for {others}"
+            raise ParameterError(option.rstrip("_"), got=value, allowed=allowed)

@@ -1,0 +1,78 @@
+"""What a poll promises: how much, and to whom.
+
+    letter  name here   meaning
+    ε       epsilon     no probability of a release changes by more than a factor e^ε
+    δ       delta       what may be added besides; 0 for pure ε
+    –       protects    whose data may be replaced as a whole: a party's, a person's, or one row
+
+`party` is the default: all that a holder has, at once. `person`: each holder bounds the vector of
+every one of its persons as a party's would be, and sends their exact sum; then a person is hidden,
+and the holder is trusted to have bounded them. `row`: every row stands for itself, in one process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, final, get_args
+
+from ostraka.errors import ParameterError, TooFewPartiesError, count, number
+
+__all__ = ["MOST_PARTIES", "NoiseName", "Promise", "Unit", "check_parties", "plural"]
+
+NoiseName = Literal["auto", "l2", "gaussian"]
+Unit = Literal["party", "person", "row"]
+
+# Far beyond what anybody needs, and far within what doubles can hold: no bound overflows.
+EPSILONS = (1e-12, 1e18)
+MOST_PARTIES = 2**38
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """The promise of a poll.
+
+    Args:
+        epsilon: the privacy loss of one release, for one protected unit.
+        delta: 0, or a probability far below one over the number of units.
+        noise: "auto" takes the law with the least noise, "l2" the paper's, "gaussian" one that
+            composes in ρ (needs δ > 0).
+        protects: "party", "person" or "row".
+        least_parties: refuse to release for fewer protected units than this.
+
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    noise: NoiseName = "auto"
+    protects: Unit = "party"
+    least_parties: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, *EPSILONS))
+        probability = number("delta", self.delta, 0.0, 0.1, "0, or a probability up to 0.1")
+        object.__setattr__(self, "delta", probability)
+        object.__setattr__(self, "least_parties", count("least_parties", self.least_parties, 2))
+        if self.noise not in get_args(NoiseName):
+            raise ParameterError("noise", got=self.noise, allowed=", ".join(get_args(NoiseName)))
+        if self.protects not in get_args(Unit):
+            raise ParameterError("protects", got=self.protects, allowed=", ".join(get_args(Unit)))
+
+    def checked_units(self, n_units: int) -> int:
+        """How many protected units there are, as a Python integer; too few are refused."""
+        given = check_parties(n_units)
+        if given < self.least_parties:
+            raise TooFewPartiesError(given, self.least_parties, self.protects)
+        return given
+
+
+def check_parties(n_parties: int) -> int:
+    """A number of parties (persons, rows) as a Python integer."""
+    return count("n_parties", n_parties, 0, MOST_PARTIES)
+
+
+def plural(unit: str, n: int) -> str:
+    """1 party, 2 parties, 3 persons, 4 rows."""
+    if n == 1:
+        return f"1 {unit}"
+    return f"{n:,} {unit[:-1]}ies" if unit.endswith("y") else f"{n:,} {unit}s"

@@ -1,0 +1,117 @@
+"""The geometry of a PUBLIC auxiliary set: features in which its directions count alike, and the directions themselves.
+
+    letter    name here      meaning
+    X         features       N rows, p columns
+    C         –              XᵀX/N = U diag(c) Uᵀ, c descending
+    c, U      values, basis  the r directions in which the set has any extent
+    W_k       map(k)         U_k diag(c_k)^{−1/2}: (XW_k)ᵀ(XW_k)/N = I
+
+Everything here is a function of public samples. The coordinator computes it once and the parties receive it with the poll, so that nobody
+depends on two machines finding the same eigenvectors; privacy never rests on W_k being what it should (see methods/*.proof.md), only
+accuracy does. Directions are ordered by their value and each one's largest entry is positive, so that one machine gives one result.
+
+`half_whitened` is the map from samples to features that our own methods prefer: columns of range 1, centred, principal directions divided
+by the fourth root of their variance, rows of length 1, a constant. Full whitening would make noise of directions that hold nothing; none
+would drown those that hold little.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.public.components import principal_components
+from ostraka.public.preprocessing import Features, Preprocessing, Samples, is_sparse
+
+__all__ = ["Whitening", "half_whitened"]
+
+MOST_COMPONENTS = 200
+CONSTANT = 0.6
+"""The constant feature is this over the number of classes."""
+SHORTEST = 2.0**-30
+"""Rows shorter than this share of the median are left shorter than 1: nothing is known of where they point."""
+LEAST_RANGE = 1e-200
+"""Columns below it hold nothing: dividing by their range could leave the doubles."""
+RANK_CUT = 1e-10
+BLOCK_ROWS = 8192
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Whitening:
+    """The directions of an auxiliary set, widest first."""
+
+    values: Array
+    basis: Array
+
+    @classmethod
+    def of(cls, features: Features) -> Whitening:
+        """From the second moment, which is added up in blocks of rows."""
+        n, p = features.shape
+        moment = np.zeros((p, p))
+        for start in range(0, n, BLOCK_ROWS):
+            block = features[start : start + BLOCK_ROWS]
+            block = block.toarray() if is_sparse(block) else block
+            moment += block.T @ block
+        values, basis = np.linalg.eigh(moment / n)
+        values, basis = values[::-1], basis[:, ::-1]
+        kept = values > RANK_CUT * max(float(values[0]), np.finfo(np.float64).tiny)
+        kept[0] = True
+        return cls(np.maximum(values[kept], np.finfo(np.float64).tiny), _signed(basis[:, kept]))
+
+    @property
+    def rank(self) -> int:
+        """r."""
+        return len(self.values)
+
+    def map(self, k: int) -> Array:
+        """W_k."""
+        whitening: Array = self.basis[:, :k] / np.sqrt(self.values[:k])
+        return whitening
+
+    @property
+    def digest(self) -> str:
+        """Names the geometry that a poll was made with."""
+        return hashlib.sha256(
+            self.values.astype("<f8").tobytes() + self.basis.astype("<f8").tobytes()
+        ).hexdigest()
+
+
+def half_whitened(samples: Samples, n_classes: int) -> Preprocessing:
+    """Fit the map to features on PUBLIC samples."""
+    rows = samples if is_sparse(samples) else np.asarray(samples, dtype=np.float64)
+    ranges = None if is_sparse(rows) else _ranges(rows)
+    scaled = rows if ranges is None else rows / ranges
+    center, directions = principal_components(
+        scaled, min(MOST_COMPONENTS, min(scaled.shape)), fewer=True
+    )
+    spread = np.asarray(scaled @ directions) - center @ directions
+    components = directions / np.mean(spread**2, axis=0) ** 0.25
+    norms = np.linalg.norm(np.asarray(scaled @ components) - center @ components, axis=1)
+    # A radius that all but vanishing rows exceed: clipping to it and scaling up gives every row the length 1.
+    radius = max(float(np.median(norms)) * SHORTEST, np.finfo(np.float64).tiny)
+    original = center if ranges is None else center * ranges
+    return Preprocessing(
+        center=original,
+        scale=ranges,
+        components=components,
+        radius=radius,
+        constant=CONSTANT / n_classes,
+    )
+
+
+def _ranges(samples: Array) -> Array:
+    """The largest absolute value of each column; sparse columns are left as they are, because most of them are rare."""
+    largest = np.abs(samples).max(axis=0, initial=0.0)
+    return np.where((largest > LEAST_RANGE) & np.isfinite(largest), largest, 1.0)
+
+
+def _signed(basis: Array) -> Array:
+    peaks = basis[np.argmax(np.abs(basis), axis=0), np.arange(basis.shape[1])]
+    return np.ascontiguousarray(basis * np.where(peaks < 0.0, -1.0, 1.0))

@@ -1,0 +1,153 @@
+"""The one door through which anything leaves: check, dry run, charge, draw, solve.
+
+Guarantee (publishing.proof.md): what comes out is (ε, δ)-differentially private for one protected unit of
+the poll, and its certificate says so. Whatever fails before noise is drawn fails before anybody is
+charged; a refused charge changes nothing; nothing is drawn before the charge.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from ostraka.errors import (
+    LedgerWarning,
+    OstrakaError,
+    ParameterError,
+    RehearsalError,
+    ShiftWarning,
+    WrongTypeError,
+)
+from ostraka.ledger import Charge, Ledger
+from ostraka.mechanism import Entropy, Rehearsal
+from ostraka.mechanism.laws import Exact
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.shift import remark
+from ostraka.poll import Poll
+from ostraka.release import Rehearsed, Release
+from ostraka.release.certificate import FROM_A_SEED, FROM_THE_SYSTEM, Certificate, NoisySum
+from ostraka.tally import Tally
+
+__all__ = ["publish", "warn_of_shift"]
+
+Out = TypeVar("Out", Release, Rehearsed)
+
+
+def publish(
+    poll: Poll,
+    tally: Tally,
+    source: Entropy | Rehearsal | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+) -> Release | Rehearsed:
+    """One classifier from everything that was added up.
+
+    Args:
+        poll: what was asked.
+        tally: what was sent, `Tally(poll)`.
+        source: `Entropy()`, the default, publishes; a `Rehearsal` draws from a seed and costs nothing.
+        ledger: every party is charged before noise is drawn, or nothing is released.
+
+    """
+    source = Entropy() if source is None else source
+    _check(poll, tally, source)
+    certificate = poll.certificate(tally.n_parties, tally.n_units)
+    mechanism = poll.mechanism(tally.n_units)
+    if isinstance(source, Rehearsal):
+        return _drawn(poll, tally, mechanism, certificate, source)
+    if certificate.randomness != FROM_THE_SYSTEM:
+        raise RehearsalError  # the poll rests on something that hides nobody
+    book = _opened(ledger, poll)
+    # Once without anything private: what fails for want of memory, or by a mistake of ours, fails
+    # before anybody is charged.
+    _outcome(poll, mechanism, certificate, [0] * mechanism.dimension, Release)
+    vector = poll.method.statistic(tally.total, mechanism)
+    charge = None if book is None else book.charge(tally.names, certificate, _note(poll))
+    noisy = mechanism.draw(vector, source)
+    release = _outcome(poll, mechanism, certificate, noisy, Release)
+    if book is not None and charge is not None:
+        _settle(book, charge, release)
+    return release
+
+
+def _check(poll: object, tally: object, source: object) -> None:
+    if not isinstance(poll, Poll):
+        raise WrongTypeError("The poll", poll, "a Poll: Poll.create(...) or Poll.load(path)")
+    if not isinstance(tally, Tally):
+        raise WrongTypeError("The tally", tally, "a Tally of this poll, Tally(poll)")
+    if tally.poll is not poll and tally.poll.digest != poll.digest:
+        allowed = f"one of the poll {poll.digest[:12]}..."
+        raise ParameterError("tally", got=f"one of {tally.poll.digest[:12]}...", allowed=allowed)
+    Mechanism.check(source)
+    poll.promise.checked_units(tally.n_units)
+
+
+def _opened(ledger: Any, poll: Poll) -> Ledger | None:
+    if ledger is None:
+        return None
+    if poll.promise.protects == "row":
+        allowed = (
+            "none where every row is a party of its own: rows have no names to keep accounts by"
+        )
+        raise ParameterError("ledger", got="a ledger", allowed=allowed)
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    start = poll.method.start
+    # A second round whose first one the ledger does not know: it could not tell what both cost.
+    if start is not None and all(entry.digest != start.digest for entry in book.history()):
+        raise ParameterError(
+            "start",
+            got=f"the release {start.digest[:12]}",
+            allowed="one that this ledger has charged and recorded: make both with the same ledger",
+        )
+    return book
+
+
+def _drawn(
+    poll: Poll, tally: Tally, mechanism: Mechanism, certificate: Certificate, source: Rehearsal
+) -> Rehearsed:
+    noisy = mechanism.draw(poll.method.statistic(tally.total, mechanism), source)
+    seeded = replace(certificate, randomness=FROM_A_SEED)
+    return _outcome(poll, mechanism, seeded, noisy, Rehearsed)
+
+
+def _outcome(
+    poll: Poll, mechanism: Mechanism, certificate: Certificate, noisy: Exact, kind: type[Out]
+) -> Out:
+    mean = mechanism.mean(noisy)
+    refittable = isinstance(certificate.particular, NoisySum) and hasattr(poll.method, "student")
+    return kind(
+        model=poll.model(mean, mechanism),
+        certificate=certificate,
+        statistic=mean if refittable else None,
+        shift=poll.surprise(mean, mechanism),
+        poll=poll,
+    )
+
+
+def _note(poll: Poll) -> str:
+    return f"{poll.method.name}: {poll.title}" if poll.title else poll.method.name
+
+
+def _settle(book: Ledger, charge: Charge, release: Release) -> None:
+    """Record the release. It is made and paid for: losing it because it cannot be recorded would help nobody."""
+    try:
+        book.settle(charge, release)
+    except OstrakaError as error:
+        problem = getattr(error, "problem", str(error))
+        told = f"The release was made and charged, but not recorded: the ledger {problem}. Its charge stays open."
+        _warn(told, LedgerWarning)
+
+
+def warn_of_shift(outcome: Release | Rehearsed, weighted: bool) -> None:
+    """Say that private and auxiliary samples are unlike: from what was released, when all is done."""
+    told = remark(outcome.shift, weighted)
+    if told is not None:
+        _warn(told, ShiftWarning)
+
+
+def _warn(told: str, kind: type[Warning]) -> None:
+    """Warn without failing: where warnings are errors a release that was paid for would be lost with the expression that made it."""
+    with contextlib.suppress(kind):
+        warnings.warn(told, kind, stacklevel=5)

@@ -1,0 +1,275 @@
+"""A release: the published model with its certificate, the only thing that leaves; and a rehearsal, which never does.
+
+On disk a release is one safetensors file: the weights and what was released as tensors, everything
+else as canonical JSON in the metadata. Files are parsed, then audited, then built; whatever is not
+exactly as expected is refused before any of it is used.
+
+    format   what changed
+    1        weights, task, certificate
+    2        `statistic`, the noisy mean itself, where the model was made from one: it is public, and
+             `refit` makes other models of it, free of budget
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn, Protocol, Self, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.errors import FormatError, InputError, ParameterError, RehearsalError
+from ostraka.files import read_regular, write_atomically
+from ostraka.public.catalogue import CATALOGUE
+from ostraka.public.preprocessing import Preprocessing, Samples
+from ostraka.public.task import Task
+from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate
+from ostraka.release.model import LinearModel
+from ostraka.tensors import LARGEST_FILE, canonical_json, parse_json, read_tensors, write_tensors
+
+__all__ = ["Release", "Rehearsed", "task_from_json", "task_json"]
+
+# Raise this number with every change of the file's content; readers of old numbers stay, each with
+# a file in the tests.
+FORMAT = "2"
+T = TypeVar("T")
+_KEYS = {"ostraka", "task", "certificate"}
+_PREPROCESSING = {"preprocessing.center", "preprocessing.scale", "preprocessing.components"}
+
+
+class Refitting(Protocol):
+    """What `refit` needs of a poll."""
+
+    @property
+    def digest(self) -> str:
+        """By which a certificate names it."""
+        ...
+
+    def remade(
+        self,
+        statistic: NDArray[np.float64],
+        certificate: Certificate,
+        penalty: float | None,
+        student: bool | None,
+    ) -> LinearModel:
+        """A model of what was released, by the poll's own method."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Outcome:
+    """What a release and a rehearsal have in common."""
+
+    model: LinearModel
+    certificate: Certificate
+    statistic: NDArray[np.float64] | None = field(default=None, repr=False)
+    """What was released, where the model was made from it."""
+    shift: float | None = None
+    """By how many standard deviations the parties' samples differ from the auxiliary ones, where that can be told; not in the file."""
+    poll: Refitting | None = field(default=None, repr=False)
+    """The poll that it came from, as long as it is at hand; not in the file."""
+    _digest: str | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.statistic is None:
+            return
+        promised, statistic = self.certificate, np.array(self.statistic, dtype=np.float64)
+        if not CATALOGUE[promised.method].needs_auxiliary:
+            allowed = f"none for the method {promised.method}, whose model is what was released"
+            raise ParameterError("statistic", got=f"{statistic.size} numbers", allowed=allowed)
+        if statistic.shape != (promised.dimension,):
+            allowed = f"({promised.dimension},), as its certificate says"
+            raise ParameterError("statistic", got=statistic.shape, allowed=allowed)
+        statistic.setflags(write=False)
+        object.__setattr__(self, "statistic", statistic)
+
+    def predict(self, samples: Samples) -> NDArray[Any]:
+        """The class of each sample."""
+        return self.model.predict(samples)
+
+    def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
+        """The model's probabilities, a column per class. After noise they are no longer calibrated."""
+        return self.model.predict_proba(samples)
+
+    def score(self, samples: Samples, labels: Any) -> float:
+        """The share of samples whose class is right. On private samples this number is itself a disclosure."""
+        return self.model.score(samples, labels)
+
+    @property
+    def digest(self) -> str:
+        """Sha256 of the file that was read, or of what `save` writes: its name in a ledger."""
+        return self._digest or hashlib.sha256(self._written()).hexdigest()
+
+    def refit(
+        self,
+        *,
+        penalty: float | None = None,
+        student: bool | None = None,
+        poll: Refitting | None = None,
+    ) -> Self:
+        """Another model from what was released, free of budget: nothing private is asked.
+
+        Args:
+            penalty: of the ridge fits; None: as the poll has it, usually from the noise.
+            student: whether the model labels the auxiliary set once more; None: as the poll has it.
+            poll: where this release came from, if it was loaded from a file.
+
+        """
+        used = poll if poll is not None else self.poll
+        if self.statistic is None:
+            allowed = "a release of a statistic, by moments, cells, consensus or refine"
+            raise ParameterError(
+                "release", got=f"one by {self.certificate.method}", allowed=allowed
+            )
+        if used is None:
+            allowed = "the poll that this release came from, refit(poll=Poll.load(path))"
+            raise ParameterError("poll", got=None, allowed=allowed)
+        if used.digest != self.certificate.poll:
+            allowed = f"the poll {str(self.certificate.poll)[:12]}... that it came from"
+            raise ParameterError("poll", got=f"the poll {used.digest[:12]}...", allowed=allowed)
+        model = used.remade(self.statistic, self.certificate, penalty, student)
+        return replace(self, model=model)
+
+    def _written(self) -> bytes:
+        task = self.model.task
+        metadata = {
+            "ostraka": FORMAT,
+            "task": canonical_json(task_json(task)),
+            "certificate": self.certificate.to_json(),
+        }
+        named = task.preprocessing.arrays().items()
+        arrays = {f"preprocessing.{name}": array for name, array in named}
+        if self.statistic is not None:
+            arrays["statistic"] = self.statistic
+        return write_tensors({"weights": self.model.weights, **arrays}, metadata)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rehearsed(_Outcome):
+    """A model drawn with a seed: it can be looked at, never published; its certificate promises nothing."""
+
+    def save(self, path: str | os.PathLike[str]) -> NoReturn:  # noqa: ARG002
+        """Refuse: the noise can be computed from the seed."""
+        raise RehearsalError
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Release(_Outcome):
+    """A model, and what is promised about it."""
+
+    def __post_init__(self) -> None:
+        if self.certificate.randomness != FROM_THE_SYSTEM:
+            raise RehearsalError
+        _Outcome.__post_init__(self)
+        # Where noise is on the weights themselves there cannot be more of it than of them.
+        most = self.model.weights.size
+        on_weights = not CATALOGUE[self.certificate.method].needs_auxiliary
+        if on_weights and not self.certificate.dimension <= most:
+            allowed = f"up to {most}, the number of weights"
+            raise ParameterError("dimension", got=self.certificate.dimension, allowed=allowed)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release; an interrupted write leaves whatever was there before."""
+        write_atomically(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return self._written()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Release:
+        """Read a release; anything that is not one is refused."""
+        return cls.from_bytes(read_regular(path, "release", LARGEST_FILE))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Release:
+        """The same from what `to_bytes` gave."""
+        tensors, metadata = read_tensors(data, "release")
+        _audit(tensors, metadata)
+        certificate = Certificate.from_json(metadata["certificate"])
+        n_features = len(tensors["weights"])
+        content = parse_json(metadata["task"], "release")
+        task = _built("task", lambda: task_from_json(content, tensors, n_features, "release"))
+        model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
+        found = tensors.get("statistic")
+        release = _built(
+            "certificate", lambda: cls(model=model, certificate=certificate, statistic=found)
+        )
+        object.__setattr__(release, "_digest", hashlib.sha256(data).hexdigest())
+        return release
+
+
+def task_json(task: Task) -> dict[str, Any]:
+    """A task as plain values; its arrays go beside it, by their names."""
+    public = task.preprocessing
+    return {
+        "classes": list(task.classes),
+        "feature_names": None if task.feature_names is None else list(task.feature_names),
+        "preprocessing": {"radius": public.radius, "constant": public.constant},
+    }
+
+
+def task_from_json(
+    content: dict[str, Any], tensors: dict[str, NDArray[Any]], n_features: int, what: str
+) -> Task:
+    """A task of what `task_json` gave; anything unexpected is refused."""
+    try:
+        classes, names = content["classes"], content["feature_names"]
+        numbers = content["preprocessing"]
+        if len(content) != 3 or set(numbers) != {"radius", "constant"}:
+            raise ValueError
+        if not (isinstance(classes, list) and (names is None or isinstance(names, list))):
+            raise TypeError
+        if not all(isinstance(number, float) for number in numbers.values()):
+            raise TypeError
+    except (ValueError, KeyError, TypeError):
+        raise FormatError(what, "the description of its task is damaged") from None
+    named = {name: tensors[name] for name in _PREPROCESSING if name in tensors}
+    arrays = {name.removeprefix("preprocessing."): array for name, array in named.items()}
+    radius, constant = numbers["radius"], numbers["constant"]
+    task = Task(
+        classes=tuple(classes),
+        n_features=n_features,
+        preprocessing=Preprocessing(radius=radius, constant=constant, **arrays),
+        feature_names=None if names is None else tuple(map(str, names)),
+    )
+    if names is not None and len(names) != task.n_columns:
+        problem = f"it names {len(names)} features for {task.n_columns} columns"
+        raise FormatError(what, problem)
+    return task
+
+
+def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
+    known = {"weights", "statistic", *_PREPROCESSING}
+    if "weights" not in tensors or not set(tensors) <= known:
+        problem = f"it holds the tensors {sorted(tensors)[:5]}, not weights and preprocessing"
+        raise FormatError("release", problem)
+    number = metadata.get("ostraka")
+    if number not in ("1", FORMAT) or set(metadata) != _KEYS:
+        problem = f"its metadata is not that of an Ostraka release of format 1 to {FORMAT}"
+        raise FormatError("release", problem)
+    if number == "1" and "statistic" in tensors:
+        raise FormatError("release", "it says format 1, but has a tensor of a later one")
+    for name, tensor in tensors.items():
+        wrong = tensor.dtype != np.float64 or tensor.ndim not in (1, 2) or tensor.size == 0
+        if wrong or (name == "statistic" and not np.isfinite(tensor).all()):
+            problem = f"its {name} have type {tensor.dtype} and shape {tensor.shape}"
+            raise FormatError("release", problem)
+
+
+def _built(what: str, build: Callable[[], T]) -> T:
+    try:
+        return build()
+    except FormatError:
+        raise
+    except RehearsalError:
+        problem = "its certificate says that the noise was seeded, so it is a rehearsal"
+        raise FormatError("release", problem) from None
+    except InputError as error:
+        problem = f"in its {what}, {error.problem.removesuffix('.')}"
+        raise FormatError("release", problem) from None

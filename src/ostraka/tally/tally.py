@@ -1,0 +1,165 @@
+"""The exact sum of contributions to one poll, each party once.
+
+Guarantee: sums are exact whole numbers, so order, blocks and workers leave no trace; a contribution
+that is not one of this poll, from somebody who is not asked, or who was counted already, is refused
+by name and changes nothing. Where persons are protected, a holder's contribution is the sum of its
+persons', and their number is added up too.
+
+The total is private until noise has been added: this is the coordinator's own sheet, not something
+to publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, final
+
+from ostraka.errors import InputError, OtherPollError, ParameterError, WrongTypeError, count
+from ostraka.party.contribution import Contribution, Kind
+from ostraka.party.names import canonical, distinct
+from ostraka.public.promise import MOST_PARTIES, Promise
+from ostraka.tally.domain import Ball, Domain, Units
+
+__all__ = ["Tally"]
+
+
+class Asked(Protocol):
+    """What a tally needs to know of a poll."""
+
+    @property
+    def digest(self) -> str: ...
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def roll(self) -> tuple[str, ...] | None: ...
+    @property
+    def promise(self) -> Promise: ...
+
+
+@final
+class Tally:
+    """Adds contributions up. `Tally(poll)` is empty."""
+
+    __slots__ = ("_n_units", "_names", "_roll", "_sum", "poll")
+
+    def __init__(self, poll: Asked) -> None:
+        if not hasattr(poll, "domain") or not hasattr(poll, "promise"):
+            raise WrongTypeError("The poll", poll, "a Poll: Poll.create(...) or Poll.load(path)")
+        self.poll = poll
+        self._sum = poll.domain.new_sum()
+        self._names: dict[str, None] = {}
+        self._roll = None if poll.roll is None else frozenset(poll.roll)
+        self._n_units = 0
+
+    @property
+    def names(self) -> list[str]:
+        """Who was counted, in the order of arrival."""
+        return list(self._names)
+
+    @property
+    def n_parties(self) -> int:
+        """How many contributed."""
+        return len(self._names)
+
+    @property
+    def n_units(self) -> int:
+        """M: how many are protected: the parties, or the persons that they have."""
+        return self._n_units
+
+    @property
+    def total(self) -> Units:
+        """The sum: a vector for a ball, counts (N, K) for ballots."""
+        return self._sum.total
+
+    @property
+    def missing(self) -> list[str]:
+        """Who is on the roll and was not counted yet."""
+        return [name for name in self.poll.roll or () if name not in self._names]
+
+    def add(self, contribution: Contribution) -> None:
+        """Count one party's contribution, or refuse it."""
+        if not isinstance(contribution, Contribution):
+            raise WrongTypeError(
+                "The contribution",
+                contribution,
+                "a Contribution; for bytes, Contribution.from_bytes",
+            )
+        if contribution.poll != self.poll.digest:
+            raise OtherPollError(contribution.party, contribution.poll, self.poll.digest)
+        self._check_kind(contribution)
+        names = self._expected([contribution.party])
+        if contribution.n_persons is None:
+            self._sum.add_rows(contribution.values[None], names)
+            self._note(names, 1)
+        else:
+            self._check_room(contribution.n_persons)
+            self._sum.add_sum(contribution.values, contribution.n_persons)
+            self._note(names, contribution.n_persons)
+
+    def add_block(self, names: Sequence[Any], block: Any) -> None:
+        """Count many parties that were computed together, or none of them: vectors as rows, or the counts (N, K) of their ballots."""
+        self._check_unit("party", "row")
+        forms = self._expected(distinct([canonical(name) for name in names]))
+        self._check_room(len(forms))
+        if isinstance(self.poll.domain, Ball):
+            self._sum.add_rows(block, forms)
+        else:
+            self._sum.add_sum(block, len(forms))
+        self._note(forms, len(forms))
+
+    def add_sum(self, holder: Any, total: Any, n_persons: int) -> None:
+        """Count a holder's persons, whose vectors (or ballots) sum to `total`."""
+        self._check_unit("person")
+        n = count("n_persons", n_persons, 0, MOST_PARTIES)
+        names = self._expected([canonical(holder)])
+        self._check_room(n)
+        self._sum.add_sum(total, n)
+        self._note(names, n)
+
+    def _expected(self, names: list[str]) -> list[str]:
+        """Refuse strangers and whoever was counted already."""
+        for name in names:
+            if self._roll is not None and name not in self._roll:
+                raise InputError(
+                    f"Party {name} is not on the roll of this poll.", "Ask its author."
+                )
+            if name in self._names:
+                raise InputError(f"Party {name} was counted already.", "A party contributes once.")
+        return names
+
+    def _check_kind(self, given: Contribution) -> None:
+        if given.kind is Kind.CLASSIFIER:
+            raise InputError(
+                f"Party {given.party} sent a classifier, which has not voted yet.",
+                "Let it vote first: `Poll.opened(contribution)`, with the auxiliary set.",
+            )
+        of_persons = given.n_persons is not None
+        if of_persons is not (self.poll.promise.protects == "person"):
+            raise InputError(
+                f"Party {given.party} sent {'a sum over persons' if of_persons else 'its own vector'}, "
+                f"but this poll protects one {self.poll.promise.protects}.",
+                "Contribute to this poll again.",
+            )
+        if given.of_votes is isinstance(self.poll.domain, Ball):
+            raise InputError(
+                f"Party {given.party} did not send {self.poll.domain}.",
+                "Contribute to this poll again.",
+            )
+
+    def _check_unit(self, *units: str) -> None:
+        if self.poll.promise.protects not in units:
+            allowed = f"another way to add: the poll protects one {self.poll.promise.protects}"
+            raise ParameterError("tally", got="this kind of sum", allowed=allowed)
+
+    def _check_room(self, more: int) -> None:
+        if self._n_units + more > MOST_PARTIES:
+            raise ParameterError(
+                "n_parties", got=self._n_units + more, allowed=f"up to {MOST_PARTIES}"
+            )
+
+    def _note(self, names: list[str], n_units: int) -> None:
+        self._names.update(dict.fromkeys(names))
+        self._n_units += n_units
+
+    def __repr__(self) -> str:
+        return f"Tally(n_parties={self.n_parties}, n_units={self.n_units})"

@@ -1,0 +1,628 @@
+"""Polls, contributions and releases as files: what people are told, what is refused, and that the others still count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ostraka import Contribution, Poll, Release
+from ostraka.ledger import Budget, Ledger
+from tests.cli.test_cli import called
+
+RNG = np.random.default_rng(0)
+COLUMNS = ["age", "bmi", "pressure"]
+N_PARTIES = 12
+
+
+def rows(n: int) -> pd.DataFrame:
+    return pd.DataFrame(RNG.normal(size=(n, 3)) * [10, 2, 30] + [50, 25, 120], columns=COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("polls")
+    rows(200).to_csv(folder / "public.csv", index=False)
+    for j in range(N_PARTIES):
+        table = rows(30)
+        table["patient"] = np.repeat(np.arange(10), 3)
+        table["outcome"] = np.where(table.age + table.pressure / 3 > 90, "ill", "well")
+        table.to_csv(folder / f"h{j}.csv", index=False)
+    (folder / "empty.csv").write_text("age,bmi,pressure,patient,outcome\n")
+    (folder / "roll.txt").write_text(
+        "# who is asked\n" + "\n".join(f"Ward {j}" for j in range(N_PARTIES)) + "\n\nLate\n"
+    )
+    return folder
+
+
+class Runner:
+    def __init__(self, capsys: Any, monkeypatch: Any, folder: Path) -> None:
+        self.capsys, self.monkeypatch, self.folder = capsys, monkeypatch, folder
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "300")
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        return called(self.capsys, self.monkeypatch, *words)
+
+    def done(self, *words: str) -> str:
+        code, out, err = self(*words)
+        assert code == 0, err
+        return out
+
+    def create(self, out: str, **changes: str | None) -> str:
+        given = {
+            "--classes": "ill,well",
+            "--parties": "12",
+            "--samples-each": "30",
+            "--epsilon": "5",
+            "--out": out,
+            **changes,
+        }
+        words = [
+            word
+            for name, value in given.items()
+            if value is not None
+            for word in (name, value)
+            if word != ""
+        ]
+        return self.done("poll", "create", "public.csv", *words, "--force")
+
+    def contribute(
+        self, poll: str, j: int | str, out: str, *more: str, data: str | None = None
+    ) -> str:
+        own = data or f"h{j}.csv"
+        return self.done(
+            "contribute",
+            poll,
+            own,
+            "--label-column",
+            "outcome",
+            "--party",
+            f"Ward {j}",
+            "--out",
+            out,
+            "--force",
+            *more,
+        )
+
+
+@pytest.fixture
+def run(capsys: Any, monkeypatch: Any, folder: Path) -> Runner:
+    return Runner(capsys, monkeypatch, folder)
+
+
+def inbox(run: Runner, poll: str, name: str, *more: str, n: int = N_PARTIES) -> Path:
+    box = run.folder / name
+    box.mkdir(exist_ok=True)
+    for j in range(n):
+        run.contribute(poll, j, f"{name}/{j}.contribution", *more)
+    return box
+
+
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("auto", {}),
+        ("moments", {"--delta": "1e-6", "--shift": ""}),
+        ("cells", {}),
+        ("consensus", {"--samples-each": None}),
+        ("soft", {"--samples-each": None, "--lambda": "0.1", "--calibration": "paper"}),
+        ("vote", {"--samples-each": None, "--lambda": "0.1"}),
+        ("avg", {"--samples-each": None, "--lambda": "0.1"}),
+    ],
+)
+def test_from_poll_to_release_by_every_method(
+    run: Runner, method: str, more: dict[str, str | None]
+) -> None:
+    out = run.create(f"{method}.poll", **{"--method": method, "--title": "Stroke, 2026", **more})
+    assert "Stroke, 2026" in out
+    assert "Send it to every party; it holds nothing private." in out
+    box = inbox(run, f"{method}.poll", f"box-{method}")
+    told = run.done("release", f"{method}.poll", str(box), "--out", f"{method}.ostraka", "--force")
+    assert "In: 12 (ward 0, ward 1, ward 10" in told
+    assert "Refused: 0" in told
+    certificate = Release.load(run.folder / f"{method}.ostraka").certificate
+    assert (certificate.parties, certificate.epsilon) == (12, 5.0)
+    assert certificate.poll == Poll.load(run.folder / f"{method}.poll").digest
+
+
+def test_poll_show_says_what_is_asked_what_leaves_what_is_promised(run: Runner) -> None:
+    run.create("shown.poll", **{"--title": "Stroke, 2026", "--roll": "roll.txt", "--parties": None})
+    text = " ".join(run.done("poll", "show", "shown.poll").split())
+    for words in (
+        "Stroke, 2026",
+        "ill, well",
+        "age, bmi, pressure",
+        "whole numbers",
+        "No row, no column",
+        "ε = 5",
+        "at least 2",
+    ):
+        assert words in text
+    assert "13 parties on its roll (ward 0, ward 1" in text
+    facts = json.loads(run.done("poll", "show", "shown.poll", "--json"))
+    assert (facts["epsilon"], facts["protects"], facts["expected"]) == (5.0, "party", 13)
+    sent = (
+        Contribution.load(run.folder / "box-auto" / "0.contribution")
+        if (run.folder / "box-auto").exists()
+        else None
+    )
+    assert facts["numbers"] == Poll.load(run.folder / "shown.poll").domain.dimension
+    assert sent is None or facts["bytes"] > 64
+
+
+def test_contribute_shows_what_leaves(run: Runner) -> None:
+    run.create("shown.poll", **{"--roll": "roll.txt", "--parties": None})
+    out = run.contribute("shown.poll", 3, "three.contribution")
+    size = (run.folder / "three.contribution").stat().st_size
+    assert "From 30 rows of h3.csv" in out
+    assert f"{size:,} bytes with your name, ward 3" in out
+    assert "protected channel" in out
+    checked = run.done("contribute", "shown.poll", "h3.csv", "--label-column", "outcome", "--check")
+    assert checked == "30 rows fit the poll. Nothing was computed and nothing was written.\n"
+
+
+def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Path) -> None:
+    """The others still count."""
+    run.create("roll.poll", **{"--roll": "roll.txt", "--parties": None, "--method": "cells"})
+    run.create("other.poll", **{"--title": "another", "--method": "cells"})
+    box = inbox(run, "roll.poll", "box-roll", n=8)
+    run.contribute("roll.poll", 8, "box-roll/empty.contribution", data="empty.csv")
+    run.contribute("roll.poll", 3, "box-roll/three-again.contribution")
+    run.contribute("other.poll", 9, "box-roll/other.contribution")
+    stranger = run.done(
+        "contribute",
+        "roll.poll",
+        "h9.csv",
+        "--label-column",
+        "outcome",
+        "--party",
+        "[red]X",
+        "--out",
+        "box-roll/x.c",
+        "--force",
+    )
+    assert "your name, [red]x" in stranger
+    whole = (box / "7.contribution").read_bytes()
+    (box / "7.contribution").write_bytes(whole[:-3])
+    (box / "junk.txt").write_text("hello")
+    (box / ".hidden").write_text("not looked at")
+    (box / "folder").mkdir(exist_ok=True)
+    poll = Poll.load(folder / "roll.poll")
+    wild = Contribution.load(box / "6.contribution")
+    outside = Contribution(
+        poll=poll.digest, party="ward 6", kind=wild.kind, values=np.full(wild.values.size, 2**20)
+    )
+    outside.save(box / "6.contribution")
+    ledger = Ledger.create(folder / "roll.db", Budget(epsilon=6.0))
+    out = run.done(
+        "release",
+        "roll.poll",
+        "box-roll",
+        "--ledger",
+        "roll.db",
+        "--out",
+        "roll.ostraka",
+        "--force",
+    )
+    assert "In: 7 (ward 0, ward 1, ward 2, ward 3, ward 4, ward 5, ward 8)" in out
+    assert "Missing: 6 (ward 6, ward 7, ward 9, ward 10, ward 11, late)" in out
+    refused = [line for line in out.splitlines() if line.startswith("  ")]
+    assert len(refused) == 7
+    for name, why in (
+        ("6.contribution", "lies outside the l1 ball"),
+        ("7.contribution", "cut off"),
+        ("folder", "it is a folder"),
+        ("junk.txt", "only 5 bytes"),
+        ("other.contribution", "contributed to the poll"),
+        ("three-again.contribution", "Party ward 3 was counted already"),
+        ("x.c", "Party [red]x is not on the roll"),
+    ):
+        assert any(line.startswith(f"  {name}: ") and why in line for line in refused), name
+    assert Release.load(folder / "roll.ostraka").certificate.parties == 7
+    assert sorted(account.party for account in ledger.accounts()) == [
+        f"ward {j}" for j in (0, 1, 2, 3, 4, 5, 8)
+    ]
+    before = ledger.history()
+    code, _, err = run(
+        "release", "roll.poll", "box-roll", "--ledger", "roll.db", "--out", "again.ostraka"
+    )
+    assert code == 40, err
+    assert "Nothing was drawn and nothing was spent." in err
+    assert ledger.history() == before
+    assert not (folder / "again.ostraka").exists()
+
+
+def test_check_releases_nothing(run: Runner, folder: Path) -> None:
+    run.create("check.poll", **{"--method": "cells"})
+    box = inbox(run, "check.poll", "box-check", n=3)
+    out = run.done("release", "check.poll", str(box), "--check")
+    assert "In: 3" in out
+    assert "Nothing was drawn and nothing was spent." in out
+
+
+def test_persons(run: Runner, folder: Path) -> None:
+    out = run.create("few.poll", **{"--parties": "4", "--epsilon": "1"})
+    assert "--protects person" in out
+    run.create(
+        "persons.poll",
+        **{
+            "--protects": "person",
+            "--persons": "40",
+            "--parties": "4",
+            "--samples-each": "3",
+            "--epsilon": "2",
+        },
+    )
+    box = inbox(run, "persons.poll", "box-persons", "--person-column", "patient", n=4)
+    out = run.done("release", "persons.poll", str(box), "--out", "persons.ostraka", "--force")
+    assert "one person's whole data, among 40 persons at 4 holders" in out
+    assert "Whoever has data at two holders is protected for 2ε" in out
+    code, _, err = run(
+        "contribute",
+        "persons.poll",
+        "h0.csv",
+        "--label-column",
+        "outcome",
+        "--party",
+        "a",
+        "--out",
+        "a.c",
+    )
+    assert code == 18
+    assert "--person-column" in err
+    code, _, err = run(
+        "contribute",
+        "few.poll",
+        "h0.csv",
+        "--label-column",
+        "outcome",
+        "--person-column",
+        "patient",
+        "--party",
+        "a",
+        "--out",
+        "a.c",
+    )
+    assert code == 18
+    assert "this one protects one party" in err
+    Ledger.create(folder / "parties.db", Budget(epsilon=5.0))
+    code, _, err = run(
+        "release", "persons.poll", str(box), "--ledger", "parties.db", "--out", "p.ostraka"
+    )
+    assert code == 19
+    assert "the ledger keeps accounts of whole parties" in err
+
+
+def test_a_second_round_by_files(run: Runner, folder: Path) -> None:
+    run.create("first.poll", **{"--method": "cells"})
+    box = inbox(run, "first.poll", "box-first")
+    run.done("release", "first.poll", str(box), "--out", "first.ostraka", "--force")
+    run.create("second.poll", **{"--method": "refine", "--start": "first.ostraka"})
+    shown = " ".join(run.done("poll", "show", "second.poll").split())
+    assert "together ε = 10" in shown
+    second = inbox(run, "second.poll", "box-second")
+    run.done("release", "second.poll", str(second), "--out", "second.ostraka", "--force")
+    out = run.done("inspect", "second.ostraka", "--json")
+    assert (json.loads(out)["epsilon"], json.loads(out)["round_epsilon"]) == (10.0, 5.0)
+
+
+def test_a_private_auxiliary_set_by_files(run: Runner, folder: Path) -> None:
+    import skops.io
+    from sklearn.linear_model import LogisticRegression
+
+    more = {
+        "--method": "soft",
+        "--samples-each": None,
+        "--private-auxiliary": "",
+        "--radius": "200",
+        "--lambda": "0.1",
+        "--parties": "3",
+    }
+    out = run.create("secret.poll", **more)
+    assert "a classifier file (ONNX or skops)" in " ".join(out.split())
+    box = folder / "box-secret"
+    box.mkdir(exist_ok=True)
+    for j in range(3):
+        own = pd.read_csv(folder / f"h{j}.csv")
+        skops.io.dump(
+            LogisticRegression(max_iter=1000).fit(own[COLUMNS].to_numpy(), own.outcome),
+            folder / "m.skops",
+        )
+        told = run.done(
+            "contribute",
+            "secret.poll",
+            "--model",
+            "m.skops",
+            "--party",
+            f"ward {j}",
+            "--out",
+            f"box-secret/{j}.c",
+            "--force",
+        )
+        assert "the classifier m.skops" in told
+    code, _, err = run("release", "secret.poll", "box-secret", "--out", "secret.ostraka")
+    assert code == 18
+    assert "--auxiliary" in err
+    told = run.done(
+        "release",
+        "secret.poll",
+        "box-secret",
+        "--auxiliary",
+        "public.csv",
+        "--out",
+        "secret.ostraka",
+        "--force",
+    )
+    assert "one party's whole data set and one auxiliary sample" in told
+
+
+def test_a_model_of_ones_own_votes(run: Runner, folder: Path) -> None:
+    import skops.io
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.tree import DecisionTreeClassifier
+
+    run.create("votes.poll", **{"--method": "consensus", "--samples-each": None})
+    own = pd.read_csv(folder / "h0.csv")
+    skops.io.dump(GaussianNB().fit(own[COLUMNS].to_numpy(), own.outcome), folder / "m.skops")
+    out = run.done(
+        "contribute", "votes.poll", "--model", "m.skops", "--party", "a", "--out", "m.c", "--force"
+    )
+    assert "200 votes" in out
+    skops.io.dump(
+        DecisionTreeClassifier().fit(own[COLUMNS].to_numpy(), own.outcome), folder / "t.skops"
+    )
+    code, _, err = run(
+        "contribute", "votes.poll", "--model", "t.skops", "--party", "a", "--out", "t.c", "--force"
+    )
+    assert code == 20
+    assert "sklearn.tree._tree.Tree" in err
+    run.done(
+        "contribute",
+        "votes.poll",
+        "--model",
+        "t.skops",
+        "--trust",
+        "sklearn.tree._tree.Tree",
+        "--party",
+        "a",
+        "--out",
+        "t.c",
+        "--force",
+    )
+    for local in ("forest", "bayes", "tree"):
+        run.contribute("votes.poll", 1, "l.c", "--local", local)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "complaint"),
+    [
+        (("poll", "show", "nothing.poll"), 30, "nothing.poll"),
+        (("poll", "show", "public.csv"), 20, "not a valid poll"),
+        (
+            (
+                "poll",
+                "create",
+                "public.csv",
+                "--classes",
+                "ill",
+                "--parties",
+                "9",
+                "--epsilon",
+                "1",
+                "--out",
+                "x.poll",
+            ),
+            18,
+            "classes",
+        ),
+        (
+            (
+                "poll",
+                "create",
+                "public.csv",
+                "--classes",
+                "a,b",
+                "--parties",
+                "1",
+                "--epsilon",
+                "1",
+                "--out",
+                "x.poll",
+            ),
+            16,
+            "at least 2",
+        ),
+        (
+            (
+                "poll",
+                "create",
+                "public.csv",
+                "--classes",
+                "a,b",
+                "--parties",
+                "9",
+                "--epsilon",
+                "0",
+                "--out",
+                "x.poll",
+            ),
+            18,
+            "epsilon",
+        ),
+        (
+            (
+                "poll",
+                "create",
+                "public.csv",
+                "--classes",
+                "a,b",
+                "--epsilon",
+                "1",
+                "--out",
+                "x.poll",
+            ),
+            18,
+            "how many parties",
+        ),
+        (
+            (
+                "poll",
+                "create",
+                "public.csv",
+                "--classes",
+                "a,b",
+                "--parties",
+                "9",
+                "--epsilon",
+                "1",
+                "--lambda",
+                "1",
+                "--out",
+                "x.poll",
+            ),
+            18,
+            "nothing for method 'auto'",
+        ),
+        (("contribute", "e.poll", "h0.csv", "--label-column", "outcome"), 18, "--party, --out"),
+        (("contribute", "e.poll", "--party", "a", "--out", "a.c"), 18, "--label-column"),
+        (
+            (
+                "contribute",
+                "e.poll",
+                "h0.csv",
+                "--label-column",
+                "patient",
+                "--party",
+                "a",
+                "--out",
+                "a.c",
+            ),
+            14,
+            "'0'",
+        ),
+        (
+            (
+                "contribute",
+                "e.poll",
+                "public.csv",
+                "--label-column",
+                "outcome",
+                "--party",
+                "a",
+                "--out",
+                "a.c",
+            ),
+            19,
+            "no column 'outcome'",
+        ),
+        (
+            (
+                "contribute",
+                "e.poll",
+                ".",
+                "--label-column",
+                "outcome",
+                "--party",
+                "a",
+                "--out",
+                "a.c",
+            ),
+            18,
+            "one file",
+        ),
+        (
+            (
+                "contribute",
+                "e.poll",
+                "h0.csv",
+                "--label-column",
+                "outcome",
+                "--party",
+                " ",
+                "--out",
+                "a.c",
+            ),
+            18,
+            "not empty",
+        ),
+        (
+            (
+                "contribute",
+                "e.poll",
+                "h0.csv",
+                "--label-column",
+                "outcome",
+                "--party",
+                "a",
+                "--local",
+                "forest",
+                "--out",
+                "a.c",
+            ),
+            18,
+            "local",
+        ),
+        (
+            (
+                "contribute",
+                "e.poll",
+                "h0.csv",
+                "--label-column",
+                "outcome",
+                "--party",
+                "a",
+                "--out",
+                "e.poll",
+            ),
+            32,
+            "there already",
+        ),
+        (
+            ("contribute", "e.poll", "h0.csv", "--model", "m.onnx", "--party", "a", "--out", "a.c"),
+            18,
+            "together with rows",
+        ),
+        (("release", "e.poll", "nothing/", "--out", "x.ostraka"), 30, "nothing"),
+        (("release", "e.poll", "."), 18, "--out"),
+        (("release", "e.poll", "box-none", "--out", "x.ostraka"), 16, "0 parties have contributed"),
+        (
+            ("release", "e.poll", "box-none", "--auxiliary", "public.csv", "--out", "x.ostraka"),
+            18,
+            "--auxiliary",
+        ),
+    ],
+)
+def test_what_is_refused(run: Runner, words: tuple[str, ...], code: int, complaint: str) -> None:
+    if not (run.folder / "e.poll").exists():
+        run.create("e.poll", **{"--method": "cells"})
+    (run.folder / "box-none").mkdir(exist_ok=True)
+    before = {path.name for path in run.folder.iterdir()}
+    left, _, err = run(*words)
+    assert complaint in err
+    assert left == code, err
+    assert {path.name for path in run.folder.iterdir()} == before
+
+
+def test_a_release_that_cannot_be_written_is_not_lost(
+    run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.create("lost.poll", **{"--method": "cells"})
+    box = inbox(run, "lost.poll", "box-lost", n=3)
+    save = Release.save
+
+    def full(release: Release, path: Any) -> None:
+        if Path(path).name == "lost.ostraka" and Path(path).parent in (Path(), folder):
+            raise OSError(28, "No space left on device", str(path))
+        save(release, path)
+
+    monkeypatch.setattr(Release, "save", full)
+    code, _, err = run("release", "lost.poll", str(box), "--out", "lost.ostraka")
+    assert code == 41
+    assert "Nothing was lost" in err
+    kept = Path(err.split("is kept in ")[1].split(": move it")[0])
+    assert Release.load(kept).certificate.parties == 3

@@ -1,0 +1,228 @@
+"""A poll in plain words and as facts: of every method, for persons, for a private auxiliary set."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ostraka.expect.describe import contribution_bytes, described, facts, sent
+from ostraka.party.contribution import HEADER
+from ostraka.poll import Poll
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.catalogue import CATALOGUE
+from ostraka.public.preprocessing import Preprocessing
+from ostraka.public.task import Task
+from tests.laws.cases import PURE, Case, D, M
+from tests.mechanism.worlds import unit_rows
+
+QUESTIONS = [
+    "Poll",
+    "Learns",
+    "Asks",
+    "Leaves a party's machine",
+    "Promises",
+    "Trusts",
+    "Expect",
+    "Digest",
+]
+of_persons = [case for case in PURE if case.method != "refine" and not case.shift]
+every_case = pytest.mark.parametrize("case", PURE, ids=str)
+
+
+def private_poll(**changes: Any) -> Poll:
+    samples = unit_rows(np.random.default_rng(0), 30, D)
+    auxiliary = AuxiliarySet(samples, ("no", "yes"), preprocessing=Preprocessing(), private=True)
+    return Poll.create(auxiliary, **{"method": "soft", "epsilon": 1.0, "parties": M, **changes})
+
+
+# ---- sizes ---------------------------------------------------------------------------------------
+
+
+@every_case
+def test_a_contribution_is_as_long_as_was_said(case: Case) -> None:
+    poll = case.poll()
+    for party in ("a", "ward 3", "größe"):
+        contribution = poll.contribute(*case.world()[0], party)
+        name = len(contribution.party.encode("utf-8"))
+        assert contribution_bytes(poll) == len(contribution.to_bytes()) - name
+        said = facts(poll)
+        assert said["numbers"] == contribution.values.size
+        assert said["bytes"] == contribution_bytes(poll)
+
+
+@pytest.mark.parametrize("case", of_persons, ids=str)
+def test_so_is_one_for_many_persons(case: Case) -> None:
+    poll = case.poll(protects="person", parties=None, persons=M)
+    samples, labels = case.world(sizes=(30,))[0]
+    contribution = poll.contribute(samples, labels, "north", persons=np.arange(30) % 7)
+    assert contribution_bytes(poll) == len(contribution.to_bytes()) - len("north")
+    assert facts(poll)["numbers"] == contribution.values.size
+    assert contribution_bytes(poll) > contribution_bytes(case.poll())  # type: ignore[operator]
+
+
+def test_how_long_a_classifier_file_is_nobody_knows() -> None:
+    poll = private_poll()
+    assert contribution_bytes(poll) is None
+    assert (facts(poll)["bytes"], facts(poll)["numbers"]) == (None, None)
+    assert sent(poll) == "a classifier file (ONNX or skops)"
+
+
+@pytest.mark.parametrize(("n_classes", "bits"), [(2, 1), (3, 2), (5, 3)])
+def test_votes_take_as_few_bits_as_there_are_classes(n_classes: int, bits: int) -> None:
+    poll = Case("soft", n_classes, calibration="tight").poll()
+    n = poll.auxiliary_samples
+    assert n is not None
+    assert contribution_bytes(poll) == HEADER.size + -(-n * bits // 8)
+
+
+# ---- words ---------------------------------------------------------------------------------------
+
+
+@every_case
+def test_every_poll_answers_what_people_ask(case: Case) -> None:
+    poll = case.poll(title="Beds")
+    told = described(poll)
+    assert list(told) == QUESTIONS
+    assert all(answer and answer.isprintable() for answer in told.values())
+    assert told["Poll"] == "Beds"
+    assert f"a classifier for {', '.join(map(str, poll.task.classes))}" in told["Learns"]
+    assert f"from {D} columns" in told["Learns"]
+    assert f"made for about {M} parties, at least 2 needed" in told["Asks"]
+    assert CATALOGUE[case.method].words in told["Leaves a party's machine"]
+    assert f"{facts(poll)['numbers']:,} " in told["Leaves a party's machine"]
+    assert "No row, no column, no file of yours." in told["Leaves a party's machine"]
+    assert "ε = 1 for all the data of any one party" in told["Promises"]
+    assert "2.72 times as likely or unlikely." in told["Promises"]
+    assert "holder" not in " ".join(told.values())
+    assert told["Digest"].startswith(poll.digest)
+
+
+def test_a_poll_without_a_title_says_so() -> None:
+    assert described(Case("cells", 2).poll())["Poll"] == "(without a title)"
+
+
+def test_columns_are_named_and_long_lists_are_cut() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.uniform(-1, 1, (40, 12)), columns=[f"c{j}" for j in range(12)])
+    poll = Poll.create(table, classes=["no", "yes"], method="cells", epsilon=1.0, parties=M)
+    told = described(poll)["Learns"]
+    assert "from 12 columns (c0, c1, c2, c3, c4, c5, c6, c7, ...)" in told
+    assert facts(poll)["column_names"] == list(table.columns)
+    one = Task(classes=("no", "yes"), n_features=1)
+    single = Poll.create(one, method="avg", epsilon=1.0, parties=M)
+    assert "from 1 column" in described(single)["Learns"]
+
+
+def test_a_roll_is_named_and_long_ones_are_cut() -> None:
+    names = [f"ward-{j}" for j in range(11)]
+    poll = Case("cells", 2).poll(parties=None, roll=names)
+    told = described(poll)["Asks"]
+    assert told.startswith("the 11 parties on its roll (ward-0, ward-1,")
+    assert "ward-7, ...), with rows or without; made for about 11 parties" in told
+    assert "ward-8" not in told
+    assert facts(poll)["roll"] == names
+
+
+def test_persons_are_told_whom_they_trust_and_what_two_holders_mean() -> None:
+    poll = Case("moments", 3).poll(protects="person", parties=None, persons=5000)
+    told = described(poll)
+    assert "about 5,000 persons" in told["Asks"]
+    leaves = told["Leaves a party's machine"]
+    assert leaves.startswith("the sum over its persons of the mean of its labels")
+    assert "and how many persons" in leaves
+    assert "all the data of any one person at any one holder" in told["Promises"]
+    assert "Whoever has data at two holders is protected for twice that." in told["Promises"]
+    assert "Every holder is trusted to bound what each of its own persons adds" in told["Trusts"]
+
+
+def test_rows_are_told_that_it_is_rows() -> None:
+    poll = Case("cells", 2).poll(protects="row", parties=1000)
+    assert "for any one row:" in described(poll)["Promises"]
+    assert "about 1,000 rows" in described(poll)["Asks"]
+
+
+def test_a_private_auxiliary_set_is_not_shown() -> None:
+    told = described(private_poll())
+    leaves = told["Leaves a party's machine"]
+    assert leaves.startswith("a classifier file (ONNX or skops), and nothing else.")
+    assert "on samples that are private themselves" in leaves
+    said = facts(private_poll())
+    assert (said["auxiliary_samples"], said["auxiliary_private"]) == (30, True)
+
+
+def test_a_delta_is_told() -> None:
+    poll = Case("moments", 2, delta=1e-6).poll()
+    assert "ε = 1, δ = 1e-06 for all" in described(poll)["Promises"]
+    assert "but for a chance of 1e-06" in described(poll)["Promises"]
+    assert facts(poll)["delta"] == 1e-6
+    assert facts(Case("cells", 2, delta=1e-6).poll())["delta"] == 0.0
+
+
+def test_a_second_round_tells_what_both_cost() -> None:
+    poll = Case("refine", 3).poll()
+    start = poll.method.start
+    assert start is not None
+    told = described(poll)["Promises"]
+    assert f"starts from the release {start.digest[:12]}, which has cost ε = 1 already" in told
+    assert "together ε = 2." in told
+    assert facts(poll)["start"] == start.digest
+    assert "starts from" not in described(Case("moments", 3).poll())["Promises"]
+
+
+def test_a_huge_epsilon_does_not_overflow() -> None:
+    assert "times as likely" in described(Case("cells", 2).poll(epsilon=1e6))["Promises"]
+
+
+# ---- what to expect ------------------------------------------------------------------------------
+
+
+def test_auto_says_what_it_found_on_made_up_labels() -> None:
+    poll = Case("moments", 3).poll()
+    chosen = Poll.create(Case("moments", 3).auxiliary(), epsilon=1.0, parties=M)
+    told = described(chosen)["Expect"]
+    assert f"models agreed with {chosen.forecast:.0%} of them (guessing: 33%)" in told
+    assert facts(chosen)["forecast_agreement"] == chosen.forecast
+    assert "share of a class" in described(poll)["Expect"]
+
+
+@pytest.mark.parametrize("method", ["soft", "vote", "avg"])
+def test_the_papers_methods_compare_noise_with_the_longest_model(method: str) -> None:
+    case = Case(method, 2, calibration="tight")
+    verdicts = [
+        described(case.poll(epsilon=epsilon))["Expect"].rpartition(": ")[2]
+        for epsilon in (0.01, 1e4)
+    ]
+    assert verdicts == ["little is left", "little is lost"]
+
+
+def test_the_papers_ball_is_not_taken_for_a_model() -> None:
+    """It is 1/λ wide, but no model is longer than √(ω/λ): that is what noise is compared with."""
+    asked = {"epsilon": 20.0, "parties": 40, "lambda_": 1e-4}
+    tight, paper = (
+        described(Case("avg", 2, calibration=calibration).poll(**asked))["Expect"]
+        for calibration in ("tight", "paper")
+    )
+    assert "little is lost" in tight
+    assert "little is left" in paper
+
+
+# ---- facts ---------------------------------------------------------------------------------------
+
+
+@every_case
+def test_facts_are_plain_values_that_agree_with_the_poll(case: Case) -> None:
+    poll = case.poll(title="Beds", least_parties=3)
+    said = json.loads(json.dumps(facts(poll)))
+    assert said == facts(poll)
+    assert (said["title"], said["digest"], said["method"]) == ("Beds", poll.digest, case.method)
+    assert said["classes"] == list(range(case.n_classes))
+    assert (said["columns"], said["column_names"]) == (D, None)
+    assert (said["epsilon"], said["delta"], said["protects"]) == (1.0, 0.0, "party")
+    assert (said["least_parties"], said["expected"], said["roll"]) == (3, M, None)
+    assert said["sends"] == CATALOGUE[case.method].words
+    assert said["auxiliary_samples"] == poll.auxiliary_samples
+    assert said["auxiliary_private"] is False

@@ -1,0 +1,83 @@
+"""Forecasts: from public things alone, and they get better with ε and with parties."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from ostraka.expect.forecast import at_epsilons, by_parties, forecast
+from ostraka.methods.base import Options
+from ostraka.poll import Poll
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.promise import Promise
+from ostraka.public.whitening import half_whitened
+
+SAMPLES, _ = make_blobs(300, centers=5, n_features=6, random_state=0)
+AUXILIARY = AuxiliarySet(SAMPLES, ("a", "b", "c"), preprocessing=half_whitened(SAMPLES, 3))
+PROMISE = Promise(epsilon=1.0)
+OPTIONS = Options(samples_each=5)
+
+
+def test_both_methods_are_forecast_and_the_better_one_comes_first() -> None:
+    found = forecast(AUXILIARY, 500, PROMISE, OPTIONS)
+    assert {each.method for each in found} == {"moments", "cells"}
+    assert found[0].agreement >= found[1].agreement
+    for each in found:
+        assert each.epsilon == 1.0
+        assert len(each.noise_to_signal) == each.directions <= each.dimension
+        assert all(ratio > 0.0 for ratio in each.noise_to_signal)
+
+
+def test_forecasts_repeat() -> None:
+    first, second = (forecast(AUXILIARY, 500, PROMISE, OPTIONS) for _ in range(2))
+    assert first == second
+
+
+def test_what_is_forecast_is_what_a_poll_would_choose() -> None:
+    best, other = forecast(AUXILIARY, 500, PROMISE, OPTIONS)
+    poll = Poll.create(AUXILIARY, epsilon=1.0, parties=500, samples_each=5)
+    assert poll.method.name == best.method
+    assert poll.forecast == best.agreement
+    assert poll.mechanism(500).dimension == best.dimension
+    asked = Poll.create(AUXILIARY, method=other.method, epsilon=1.0, parties=500, samples_each=5)
+    assert asked.mechanism(500).dimension == other.dimension
+    assert asked.mechanism(500).noise == other.noise
+
+
+def test_a_noise_that_cells_cannot_have_leaves_moments_alone() -> None:
+    for noise in ("l2", "gaussian"):
+        (only,) = forecast(AUXILIARY, 500, Promise(epsilon=1.0, delta=1e-6, noise=noise), OPTIONS)
+        assert (only.method, only.noise) == ("moments", noise)
+
+
+def test_less_privacy_and_more_parties_help() -> None:
+    rows = at_epsilons(AUXILIARY, 500, PROMISE, OPTIONS, [0.003, 10.0])
+    assert [each.epsilon for row in rows for each in row] == [0.003, 0.003, 10.0, 10.0]
+    low, high = (max(each.agreement for each in row) for row in rows)
+    assert high > low + 0.2
+    sizes = by_parties(AUXILIARY, PROMISE, OPTIONS, [5000, 5])
+    assert list(sizes) == [5, 5000]
+    assert sizes[5000] > sizes[5] + 0.2
+
+
+@pytest.mark.parametrize("method", ["moments", "cells"])
+def test_noise_to_signal_falls_with_the_number_of_parties(method: str) -> None:
+    few, many = (
+        {each.method: each for each in forecast(AUXILIARY, m, PROMISE, OPTIONS)}[method]
+        for m in (100, 100_000)
+    )
+    assert np.median(many.noise_to_signal) < np.median(few.noise_to_signal)
+
+
+def test_twice_the_epsilon_halves_the_noise_of_the_same_cells() -> None:
+    one, two = (
+        forecast(AUXILIARY, 10**9, replace(PROMISE, epsilon=epsilon), OPTIONS)
+        for epsilon in (1.0, 2.0)
+    )
+    first, second = (next(each for each in found if each.method == "cells") for found in (one, two))
+    assert first.directions == second.directions
+    ratios = np.array(first.noise_to_signal) / np.array(second.noise_to_signal)
+    assert np.abs(ratios - 2.0).max() <= 1e-9

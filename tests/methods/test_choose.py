@@ -1,0 +1,102 @@
+"""`auto`: a choice from public things alone, the same every time, on any set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ostraka.errors import ParameterError, TooFewPartiesError, WrongTypeError
+from ostraka.methods.base import Options
+from ostraka.methods.choose import CANDIDATES, agreement, choose
+from ostraka.poll import Poll
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.promise import Promise
+from ostraka.solve.losses import Array
+from tests.mechanism.worlds import unit_rows
+
+PROMISE, OPTIONS = Promise(epsilon=1.0), Options(samples_each=3)
+
+
+def auxiliary(n_classes: int, n: int = 90) -> AuxiliarySet:
+    return AuxiliarySet(
+        unit_rows(np.random.default_rng(0), n, 4) * [1, 0.7, 0.5, 0.3], tuple(range(n_classes))
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_choice_is_one_of_the_two_and_the_same_every_time(n_classes: int, delta: float) -> None:
+    """It is made with the poll, which has seen no contribution: nothing private can sway it."""
+    polls = [
+        Poll.create(auxiliary(n_classes), epsilon=1.0, delta=delta, parties=40, samples_each=3)
+        for _ in range(2)
+    ]
+    assert polls[0].method.name in CANDIDATES
+    assert polls[0].to_bytes() == polls[1].to_bytes()
+    by_name = Poll.create(
+        auxiliary(n_classes),
+        method=polls[0].method.name,
+        epsilon=1.0,
+        delta=delta,
+        parties=40,
+        samples_each=3,
+    )
+    assert by_name.mechanism(40) == polls[0].mechanism(40)
+    assert polls[0].forecast is not None
+    assert by_name.forecast is None
+
+
+def test_numpys_global_stream_is_left_alone() -> None:
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    choose(auxiliary(2), 40, PROMISE, OPTIONS)
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+def test_where_they_differ_clearly_the_better_one_is_taken() -> None:
+    for n_parties, epsilon in ((5, 0.01), (5000, 100.0)):
+        promise = Promise(epsilon=epsilon)
+        found = {
+            name: agreement(name, auxiliary(3), n_parties, promise, OPTIONS) for name in CANDIDATES
+        }
+        chosen, share = choose(auxiliary(3), n_parties, promise, OPTIONS)
+        assert share == found[chosen] == max(found.values())
+        assert all(0.0 <= each <= 1.0 for each in found.values())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "features",
+    [
+        unit_rows(np.random.default_rng(1), 5, 4),
+        unit_rows(np.random.default_rng(1), 1, 4),
+        np.full((5, 3), 0.3),
+        np.zeros((6, 2)),
+        np.repeat(np.eye(2) * 0.9, 4, axis=0),
+        np.concatenate([np.zeros((30, 2)), [[0.5, 0.5]]]),
+    ],
+    ids=["five rows", "one row", "constant", "zero", "two distinct", "an outlier"],
+)
+def test_small_and_poor_sets_have_a_choice(features: Array, n_classes: int) -> None:
+    poll = Poll.create(
+        AuxiliarySet(features, tuple(range(n_classes))), epsilon=1.0, parties=10, samples_each=3
+    )
+    mechanism = poll.mechanism(10)
+    assert np.isfinite(
+        poll.model(mechanism.mean([3] * mechanism.dimension), mechanism).weights
+    ).all()
+
+
+def test_made_up_parties_have_a_bounded_number_of_samples() -> None:
+    """A million parties of a million rows would not fit into memory."""
+    name, share = choose(auxiliary(2), 10**6, Promise(epsilon=0.01), Options(samples_each=10**6))
+    assert name in CANDIDATES
+    assert 0.0 <= share <= 1.0
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(TooFewPartiesError, match="Nothing was drawn"):
+        Poll.create(auxiliary(2), epsilon=1.0, parties=1)
+    with pytest.raises(WrongTypeError, match="AuxiliarySet"):
+        choose(auxiliary(2).features, 10, PROMISE, OPTIONS)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="n_parties"):
+        Poll.create(auxiliary(2), epsilon=1.0, parties=2.5)  # type: ignore[arg-type]

@@ -1,0 +1,80 @@
+"""Products that depend on one row each: exact, whatever stands beside a row."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostraka.party.products import FACTOR_BITS, own_products
+from ostraka.solve.losses import Array
+
+
+def unit(rows: Array) -> Array:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def rows_interfere(product: Any) -> bool:
+    """Whether a row's product changes with the rows around it."""
+    rng = np.random.default_rng(3)
+    for p, k in [(3, 2), (50, 20), (201, 30)]:
+        rows, table = (
+            unit(rng.standard_normal((700, p))),
+            rng.standard_normal((p, k)) * np.geomspace(1e-3, 1e6, k),
+        )
+        whole = product(rows, table)
+        for start, stop in [(0, 1), (1, 3), (5, 12), (100, 164), (3, 700), (0, 699)]:
+            if (product(rows[start:stop], table) != whole[start:stop]).any():
+                return True
+    return False
+
+
+def test_a_rows_product_does_not_depend_on_other_rows() -> None:
+    assert not rows_interfere(own_products)
+
+
+def test_an_order_of_adding_that_depends_on_the_number_of_rows_is_caught() -> None:
+    assert rows_interfere(
+        lambda rows, table: rows @ table if len(rows) % 2 else rows[:, ::-1] @ table[::-1]
+    )
+
+
+@given(st.integers(1, 40), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_products_are_exact_for_the_rounded_factors(p: int, k: int, seed: int) -> None:
+    """Against Python's integers, for the longest rows and columns; and close to the product itself."""
+    rng = np.random.default_rng(seed)
+    rows, table = (
+        unit(rng.standard_normal((4, p))),
+        rng.standard_normal((p, k)) * 2.0 ** rng.integers(-40, 40, k),
+    )
+    powers = [2.0 ** math.ceil(math.log2(np.linalg.norm(column))) for column in table.T]
+    bits = FACTOR_BITS
+    got = own_products(rows, table)
+    for i, j in itertools.product(range(4), range(k)):
+        pairs = zip(
+            np.rint(rows[i] * 2.0**bits).tolist(),
+            np.rint(table[:, j] / powers[j] * 2.0**bits).tolist(),
+        )
+        exact = sum(int(x) * int(w) for x, w in pairs) * Fraction(powers[j]) / 4**bits
+        assert Fraction(float(got[i, j])) == exact
+        assert (
+            abs(float(got[i, j]) - float(rows[i] @ table[:, j])) <= 4.0 * p * 2.0**-bits * powers[j]
+        )
+
+
+def test_products_of_anything_are_finite_and_of_long_rows_shortened() -> None:
+    table = np.array([[3.0], [-4.0]])
+    rows = np.array(
+        [[np.nan, 1.0], [np.inf, 0.0], [1e308, 1e308], [-1e308, 1e308], [5e-324, 0.0], [3.0, 0.0]]
+    )
+    with np.errstate(all="raise"):
+        got = own_products(rows, table)
+    assert np.isfinite(got).all()
+    assert (np.abs(got) <= 5.0 * (1.0 + 1e-6)).all()
+    assert not got[:2].any()
+    assert np.isfinite(own_products(np.ones((1, 2)), np.zeros((2, 3)))).all()

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from ostraka.errors import InputError, NonFiniteError, ParameterError, ShapeError, UnknownClassError
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.preprocessing import Preprocessing
+from ostraka.public.task import Task
+from ostraka.release.model import LinearModel
+
+BINARY = Task(classes=("no", "yes"), n_features=2)
+THREE = Task(classes=(3, 1, 2), n_features=2)
+
+
+def test_a_binary_tie_goes_to_the_second_class() -> None:
+    model = LinearModel(task=BINARY, weights=np.array([1.0, 0.0]))
+    assert model.predict([[0.5, 0], [0, 0.3], [-0.1, 0]]).tolist() == ["yes", "yes", "no"]
+
+
+def test_more_classes_take_the_first_of_the_largest_scores() -> None:
+    model = LinearModel(task=THREE, weights=np.array([[1.0, 0, 0], [0, 1.0, 1.0]]))
+    assert model.predict([[1, 0], [0, 1], [0, 0]]).tolist() == [3, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearModel(task=BINARY, weights=np.array([30.0, -900.0])),
+        LinearModel(task=THREE, weights=np.array([[1.0, 800.0, -3], [0, 1.0, 1.0]])),
+    ],
+)
+def test_probabilities_are_probabilities_and_agree_with_the_classes(model: LinearModel) -> None:
+    samples = np.random.default_rng(0).uniform(-0.7, 0.7, (50, 2))
+    p = model.predict_proba(samples)
+    assert np.abs(p.sum(axis=1) - 1).max() < 1e-12
+    assert (
+        np.asarray(model.task.classes)[p.argmax(axis=1)] == model.predict(samples)
+    ).mean() > 0.95
+    assert model.score(samples, model.predict(samples)) == 1.0
+
+
+def test_the_constant_feature_is_the_intercept() -> None:
+    task = Task(classes=(0, 1), n_features=2, preprocessing=Preprocessing(constant=0.5))
+    model = LinearModel(task=task, weights=np.array([0.0, 1.0]))
+    assert model.predict([[-0.9]]).tolist() == [1]
+    assert task.n_columns == 1
+
+
+def test_dense_sparse_and_tables_agree() -> None:
+    model = LinearModel(task=BINARY, weights=np.array([1.0, -2.0]))
+    samples = np.random.default_rng(1).uniform(-0.5, 0.5, (20, 2))
+    for form in (
+        samples.tolist(),
+        sp.csr_matrix(samples),
+        sp.csc_array(samples),
+        pd.DataFrame(samples),
+    ):
+        assert (model.predict(form) == model.predict(samples)).all()
+
+
+def test_a_task_of_an_auxiliary_set_knows_its_columns() -> None:
+    table = pd.DataFrame({"age": [0.1, 0.2], "dose": [0.3, 0.4]})
+    task = Task.of(AuxiliarySet.scaled(table, ("ill", "well")))
+    model = LinearModel(task=task, weights=np.ones(2))
+    assert model.predict(table).shape == (2,)
+    with pytest.raises(InputError, match="missing: \\['dose'\\]"):
+        model.predict(table.rename(columns={"dose": "weight"}))
+    with pytest.raises(InputError, match="their order differs"):
+        model.predict(table[["dose", "age"]])
+
+
+def test_bad_input() -> None:
+    model = LinearModel(task=BINARY, weights=np.ones(2))
+    with pytest.raises(ShapeError, match="2 columns"):
+        model.predict(np.zeros((3, 5)))
+    with pytest.raises(NonFiniteError, match="first in row 1"):
+        model.predict([[0, 0], [np.nan, 0]])
+    with pytest.raises(NonFiniteError, match="The weights"):
+        LinearModel(task=BINARY, weights=np.array([1.0, np.inf]))
+    with pytest.raises(ShapeError, match=r"\(2, 3\)"):
+        LinearModel(task=THREE, weights=np.ones(2))
+    with pytest.raises(UnknownClassError, match="'maybe'"):
+        BINARY.indices(["yes", "maybe"])
+    with pytest.raises(ParameterError, match="at least two distinct"):
+        Task(classes=("a", "a"), n_features=1)
+    with pytest.raises(ParameterError, match="n_features"):
+        Task(classes=("a", "b"), n_features=0)
+
+
+def test_weights_cannot_be_changed_afterwards() -> None:
+    weights = np.ones(2)
+    model = LinearModel(task=BINARY, weights=weights)
+    weights[0] = 7
+    assert model.weights.tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="read-only"):
+        model.weights[0] = 7
+
+
+def test_accuracy_is_of_fitting_labels_only() -> None:
+    model = LinearModel(task=BINARY, weights=np.array([1.0, 0.0]))
+    samples = [[0.5, 0], [-0.5, 0]]
+    assert model.score(samples, ["yes", "no"]) == 1.0
+    assert model.score(samples, np.array([["yes"], ["no"]])) == 1.0, "one column is as good as none"
+    for labels in (["yes"], [], np.full((2, 2), "yes")):
+        with pytest.raises(ShapeError, match="The labels"):
+            model.score(samples, labels)
+    with pytest.raises(UnknownClassError, match="Class 1"):
+        model.score(samples, [1, 0])
+
+
+def test_the_number_of_names_must_fit() -> None:
+    with pytest.raises(ShapeError, match="one name per column"):
+        Task(classes=("a", "b"), n_features=3, feature_names=("x",))
+    with pytest.raises(ParameterError, match="n_features"):
+        Task(classes=("a", "b"), n_features=3.0)  # type: ignore[arg-type]

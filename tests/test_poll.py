@@ -1,0 +1,368 @@
+"""The poll as a value and as a file: one form, nothing private, and nothing but a FormatError for anything else."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from ostraka.errors import FormatError, InputError, ParameterError, UnknownClassError
+from ostraka.mechanism import Rehearsal
+from ostraka.party.contribution import Contribution, Kind
+from ostraka.poll import Poll
+from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.preprocessing import Preprocessing
+from ostraka.publishing import publish
+from ostraka.tally import Tally
+from ostraka.tensors import canonical_json, read_tensors, write_tensors
+from tests.laws.cases import CASES, Case, D, M
+
+FILES = Path(__file__).parent / "files"
+POLLS = {str(case): case.poll(title="Stroke, 2026") for case in CASES}
+
+
+@pytest.mark.parametrize("name", POLLS)
+def test_a_poll_comes_back_from_its_bytes_as_it_was(name: str) -> None:
+    poll = POLLS[name]
+    read = Poll.from_bytes(poll.to_bytes())
+    assert read.to_bytes() == poll.to_bytes()
+    assert read.digest == poll.digest
+    assert read.mechanism(M) == poll.mechanism(M)
+    assert read.certificate(M) == poll.certificate(M)
+    assert (read.title, read.roll, read.expected_units) == (
+        poll.title,
+        poll.roll,
+        poll.expected_units,
+    )
+    mean = np.linspace(-1.0, 1.0, poll.mechanism(M).dimension)
+    assert (
+        read.model(mean, read.mechanism(M)).weights == poll.model(mean, poll.mechanism(M)).weights
+    ).all()
+
+
+def test_files(tmp_path: Path) -> None:
+    poll = next(iter(POLLS.values()))
+    poll.save(tmp_path / "a.poll")
+    assert Poll.load(tmp_path / "a.poll").digest == poll.digest
+    with pytest.raises(IsADirectoryError):
+        Poll.load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        Poll.load(tmp_path / "b.poll")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FormatError, match="not a regular file"):
+        Poll.load(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("name", ["cells", "consensus", "avg", "soft-private"])
+def test_format_1_stays_readable(name: str) -> None:
+    """Files of this format, written once, with the contribution that a party computed then."""
+    poll = Poll.load(FILES / f"{name}-1.poll")
+    sent = Contribution.load(FILES / f"{name}-1.contribution")
+    assert sent.poll == poll.digest
+    if sent.kind is not Kind.CLASSIFIER:
+        Tally(poll).add(sent)
+
+
+def test_sparse_samples_and_tables_travel() -> None:
+    rng = np.random.default_rng(0)
+    sparse = csr_matrix(np.where(rng.random((30, 6)) < 0.3, rng.random((30, 6)), 0.0) / 3.0)
+    poll = Poll.create(AuxiliarySet(sparse, ("no", "yes")), method="soft", epsilon=1.0, parties=5)
+    read = Poll.from_bytes(poll.to_bytes())
+    assert read.digest == poll.digest
+    assert (read.auxiliary.features != poll.auxiliary.features).nnz == 0  # type: ignore[union-attr]
+    assert (read.cast(lambda rows: np.full(rows.shape[0], "yes"), "a").values == 1).all()
+    frame = pd.DataFrame(rng.random((30, 2)), columns=["age", "dose"])
+    voted = Poll.create(frame, classes=["no", "yes"], method="consensus", epsilon=1.0, parties=5)
+    again = Poll.from_bytes(voted.to_bytes())
+    assert again.task.feature_names == ("age", "dose")
+    assert again.auxiliary is not None
+    assert np.array_equal(again.auxiliary.samples, frame.to_numpy())
+
+
+def test_what_is_not_needed_is_not_carried() -> None:
+    """Raw samples are for classifiers that vote; a party that sends labels needs features' geometry alone."""
+    for name, poll in POLLS.items():
+        tensors, _ = read_tensors(poll.to_bytes(), "poll")
+        assert ("auxiliary.samples" in tensors) == poll.votes, name
+        assert ("auxiliary.features" in tensors) == (poll.method.name != "avg"), name
+
+
+def test_columns_go_by_name() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((40, 2)), columns=["age", "dose"])
+    poll = Poll.create(frame, classes=["no", "yes"], epsilon=1.0, parties=5)
+    labels = np.where(frame.age > 0.5, "yes", "no")
+    here = poll.contribute(frame, labels, "a")
+    assert (here.values == poll.contribute(frame.to_numpy(), labels, "a").values).all()
+    with pytest.raises(InputError, match="their order differs"):
+        poll.contribute(frame[["dose", "age"]], labels, "a")
+    with pytest.raises(InputError, match=r"missing: .'dose'"):
+        poll.contribute(frame.rename(columns={"dose": "x"}), labels, "a")
+    with pytest.raises(InputError, match="2 columns"):
+        poll.contribute(frame.to_numpy()[:, :1], labels, "a")
+    with pytest.raises(UnknownClassError, match="'perhaps'"):
+        poll.contribute(frame, ["perhaps"] * 40, "a")
+    with pytest.raises(InputError, match="40 samples and 3 labels"):
+        poll.contribute(frame, labels[:3], "a")
+    with pytest.raises(InputError, match="NaN or infinite"):
+        poll.contribute(np.full((2, 2), np.nan), ["no", "yes"], "a")
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "complaint"),
+    [
+        ("moments", {"persons": ["p"] * 3}, "this poll protects one party"),
+        ("moments", {"local": object()}, "for which no classifier votes"),
+        ("moments", {"party": ""}, "party"),
+        ("moments", {"party": True}, "party"),
+    ],
+)
+def test_contributions_that_do_not_fit(method: str, given: dict[str, Any], complaint: str) -> None:
+    poll = Case(method, 2).poll()
+    with pytest.raises(InputError, match=complaint):
+        poll.contribute(np.zeros((3, D)), [0, 1, 0], **{"party": "a", **given})
+
+
+def test_persons_are_asked_for_where_they_are_protected() -> None:
+    poll = Case("moments", 2).poll(protects="person", parties=None, persons=50)
+    with pytest.raises(ParameterError, match="this poll protects one person"):
+        poll.contribute(np.zeros((3, D)), [0, 1, 0], "a")
+    nobody = poll.contribute(np.zeros((0, D)), [], "a", persons=[])
+    assert (nobody.n_persons, nobody.values.any()) == (0, False)
+    voting = Case("consensus", 2).poll(protects="person", parties=None, persons=50)
+    with pytest.raises(ParameterError, match="a classifier for every person"):
+        voting.cast(lambda rows: np.zeros(len(rows)), "a")
+
+
+def test_votes_of_any_classifier() -> None:
+    from sklearn.naive_bayes import GaussianNB
+
+    poll = Case("consensus", 2).poll()
+    rng = np.random.default_rng(0)
+    rows = rng.random((40, D))
+    fitted = GaussianNB().fit(rows, rows[:, 0] > 0.5)
+    sent = poll.cast(fitted, "Ward 3")
+    assert (sent.party, sent.kind) == ("ward 3", Kind.BALLOT)
+    assert poll.auxiliary is not None
+    assert (sent.values == fitted.predict(poll.auxiliary.samples)).all()
+    with pytest.raises(ParameterError, match="rows and labels, for method 'moments'"):
+        Case("moments", 2).poll().cast(fitted, "a")
+    with pytest.raises(UnknownClassError):
+        poll.cast(lambda samples: np.full(len(samples), 7), "a")
+
+
+# ---- private auxiliary sets -------------------------------------------------------------------------------
+
+
+def private_poll() -> tuple[Poll, AuxiliarySet]:
+    samples = np.random.default_rng(0).random((20, 3))
+    own = AuxiliarySet(
+        samples,
+        ("ill", "well"),
+        preprocessing=Preprocessing(radius=2.0, constant=0.5),
+        private=True,
+    )
+    return Poll.create(own, method="soft", epsilon=1.0, parties=3), own
+
+
+def test_nothing_of_a_private_set_is_in_the_poll() -> None:
+    poll, own = private_poll()
+    content = poll.to_bytes()
+    for row in own.samples:
+        assert row.tobytes() not in content
+        assert row[0].tobytes() not in content
+    assert own.digest not in content.decode("latin-1")
+
+
+def test_parties_send_classifiers_and_one_sample_moves_its_own_votes(tmp_path: Path) -> None:
+    import skops.io
+    from sklearn.linear_model import LogisticRegression
+
+    poll, own = private_poll()
+    rng = np.random.default_rng(1)
+    rows = rng.random((50, 3))
+    fitted = LogisticRegression().fit(rows, np.where(rows[:, 0] > 0.5, "ill", "well"))
+    skops.io.dump(fitted, tmp_path / "mine.skops")
+    sent = Contribution.from_bytes(
+        Poll.from_bytes(poll.to_bytes()).enclose(tmp_path / "mine.skops", "ward-3").to_bytes()
+    )
+    assert sent.kind is Kind.CLASSIFIER
+    with pytest.raises(InputError, match="has not voted yet"):
+        Tally(poll).add(sent)
+    with pytest.raises(ParameterError, match="with_auxiliary"):
+        Poll.from_bytes(poll.to_bytes()).opened(sent)
+    attached = Poll.from_bytes(poll.to_bytes()).with_auxiliary(own)
+    voted = attached.opened(sent)
+    assert (np.array(poll.task.classes)[voted.values] == fitted.predict(own.samples)).all()
+    changed = np.array(own.samples)
+    changed[7] = 1e300  # whatever a private sample is: no error, and one vote
+    other = AuxiliarySet(changed, own.classes, preprocessing=own.preprocessing, private=True)
+    again = Poll.from_bytes(poll.to_bytes()).with_auxiliary(other).opened(sent)
+    assert set(np.flatnonzero(again.values != voted.values)) <= {7}
+    Tally(attached).add(voted)
+    (tmp_path / "bad.skops").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(FormatError):
+        poll.enclose(tmp_path / "bad.skops", "ward-4")
+    with pytest.raises(ParameterError, match=r"votes: Poll.cast"):
+        Case("soft", 2, calibration="tight").poll().enclose(tmp_path / "mine.skops", "a")
+
+
+# ---- hostile files ----------------------------------------------------------------------------------------
+
+SMALL = Case("cells", 2).poll(parties=None, roll=["a", "b"])
+CONTENT = SMALL.to_bytes()
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 8, 9, 100, len(CONTENT) // 2, len(CONTENT) - 1])
+def test_truncated_polls_are_refused(cut: int) -> None:
+    with pytest.raises(FormatError, match="Nothing was loaded"):
+        Poll.from_bytes(CONTENT[:cut])
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(CONTENT) - 1), st.integers(0, 255)), min_size=1, max_size=3
+    )
+)
+def test_any_mutation_gives_a_poll_or_a_format_error(changes: list[tuple[int, int]]) -> None:
+    damaged = bytearray(CONTENT)
+    for place, value in changes:
+        damaged[place] = value
+    try:
+        read = Poll.from_bytes(bytes(damaged))
+    except FormatError:
+        return
+    assert read.to_bytes() == bytes(damaged)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300))
+def test_any_bytes_give_a_format_error(data: bytes) -> None:
+    with pytest.raises(FormatError):
+        Poll.from_bytes(data)
+
+
+def rewritten(change: Any, poll: Poll = SMALL) -> bytes:
+    tensors, metadata = read_tensors(poll.to_bytes(), "poll")
+    content = json.loads(metadata["poll"])
+    tensors = dict(tensors)
+    change(content, tensors)
+    return write_tensors(tensors, {**metadata, "poll": canonical_json(content)})
+
+
+def put(*path: str, value: Any) -> Any:
+    def change(content: dict[str, Any], _: Any) -> None:
+        for name in path[:-1]:
+            content = content[name]
+        content[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("title", value="a\x1b[31m"),
+        put("title", value=5),
+        put("expected_units", value=-1),
+        put("expected_units", value=2.5),
+        put("expected_units", value=True),
+        put("roll", value=["a", "A"]),
+        put("roll", value=["B"]),
+        put("roll", value="ab"),
+        put("roll", value=[1]),
+        put("promise", "epsilon", value=-1.0),
+        put("promise", "epsilon", value="1"),
+        put("promise", "protects", value="nobody"),
+        put("promise", value={}),
+        put("method", "name", value="auto"),
+        put("method", "name", value="__import__"),
+        put("method", "n_columns", value=5),
+        put("method", "n_classes", value=7),
+        put("method", "samples_each", value=0.5),
+        put("method", "reweighted", value=1),
+        put("method", "more", value=1),
+        put("auxiliary", value=None),
+        put("auxiliary", "samples", value=3),
+        put("task", "classes", value=["a"]),
+        put("task", "classes", value=[{}, {}]),
+        put("n_features", value=2**40),
+        put("n_features", value=0),
+        put("forecast", value="good"),
+        put("assumed_public", value=["\x1b"]),
+        put("unknown", value=1),
+        lambda content, tensors: tensors.pop("method.centres"),
+        lambda content, tensors: tensors.update(
+            {"method.centres": tensors["method.centres"] * np.nan}
+        ),
+        lambda content, tensors: tensors.update(
+            {"method.centres": tensors["method.centres"].astype(np.float32)}
+        ),
+        lambda content, tensors: tensors.update(
+            {"method.centres": tensors["method.centres"][:, :2].copy()}
+        ),
+        lambda content, tensors: tensors.update(
+            {"method.assigned": tensors["method.assigned"] + 10**6}
+        ),
+        lambda content, tensors: tensors.update(
+            {"method.assigned": tensors["method.assigned"][:5].copy()}
+        ),
+        lambda content, tensors: tensors.update(
+            {"auxiliary.features": tensors["auxiliary.features"] * 3.0}
+        ),
+        lambda content, tensors: tensors.update(
+            {"auxiliary.features": tensors["auxiliary.features"][:, :3].copy()}
+        ),
+        lambda content, tensors: tensors.update({"more": np.zeros(3)}),
+        lambda content, tensors: tensors.pop("auxiliary.features"),
+    ],
+)
+def test_polls_that_contradict_themselves_are_refused(change: Any) -> None:
+    with pytest.raises(FormatError, match="not a valid poll"):
+        Poll.from_bytes(rewritten(change))
+
+
+@pytest.mark.parametrize("name", POLLS)
+def test_what_loads_works(name: str) -> None:
+    """Every array of every method, cut and stretched: a party that could load such a poll must not stumble later."""
+    poll = POLLS[name]
+    tensors, _ = read_tensors(poll.to_bytes(), "poll")
+    for array in (each for each in tensors if each.startswith("method.")):
+        whole = tensors[array]
+        for other in (
+            whole[:-1],
+            whole[..., :-1],
+            np.concatenate([whole, whole]),
+            whole * 1e300,
+            whole[None],
+        ):
+            changed = np.ascontiguousarray(other)
+            if changed.size == 0:
+                continue
+            try:
+                read = Poll.from_bytes(
+                    rewritten(lambda _, held, a=array, c=changed: held.update({a: c}), poll)
+                )
+            except FormatError:
+                continue
+            tally = Tally(read)
+            for party in "ab":
+                tally.add(read.contribute(np.full((3, D), 0.1), [0, 1, 0], party))
+            outcome = publish(read, tally, Rehearsal(0))
+            assert np.isfinite(outcome.model.weights).all()
+
+
+def test_other_files_are_named() -> None:
+    with pytest.raises(FormatError, match="a pickle, which could run code"):
+        Poll.from_bytes(b"\x80\x04\x95" + bytes(50))
+    with pytest.raises(FormatError, match="not that of an Ostraka poll"):
+        Poll.from_bytes(write_tensors({"weights": np.zeros(3)}, {"ostraka": "2"}))
