@@ -32,6 +32,23 @@ def test_the_tutorial_runs(
     assert any("ε = 1 differential privacy" in line for line in printed)
 
 
+@pytest.mark.parametrize(
+    ("page", "last"), [("how-to/choose.md", "10.0"), ("how-to/ledger.md", "ε=1 ε=4")]
+)
+def test_the_samples_of_a_page_run_one_after_the_other(
+    page: str,
+    last: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGES[page], re.DOTALL):
+        exec(compile(block, page, "exec"), names)
+    assert capsys.readouterr().out.splitlines()[-1] == last
+
+
 def options() -> set[str]:
     return {
         name

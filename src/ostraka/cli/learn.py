@@ -287,12 +287,13 @@ def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool)
 
 def _report(out: Path, estimator: PrivateClassifier) -> None:
     from rich.console import Console
+    from rich.markup import escape
 
     from ostraka.expect.describe import noise_ratio
     from ostraka.methods.after_noise.shift import remark
 
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"Wrote [bold]{out}[/].")
+    console.print(f"Wrote [bold]{escape(str(out))}[/].")
     console.print(str(estimator.certificate_), markup=False)
     ratio = noise_ratio(estimator.poll_)
     told = remark(estimator.release_.shift, estimator.shift)

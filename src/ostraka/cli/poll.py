@@ -141,6 +141,8 @@ def create(
     ] = False,
 ) -> None:
     """Make a poll from public things alone. Anybody may see it; nothing private goes into it."""
+    from rich.markup import escape
+
     from ostraka.cli.words import names_in, words
     from ostraka.expect.unit import advise_unit
     from ostraka.files import check_new
@@ -153,32 +155,35 @@ def create(
     auxiliary = _auxiliary(
         public, words(classes), method.value, private_auxiliary, radius, drop or [], columns, first
     )
-    poll = Poll.create(
-        auxiliary,
-        epsilon=epsilon,
-        parties=parties,
-        method=method.value,
-        title=title,
-        delta=delta,
-        noise=noise.value,
-        protects=protects.value,
-        persons=persons,
-        roll=asked,
-        least_parties=least_parties,
-        samples_each=samples_each,
-        shift=shift or None,
-        penalty=penalty,
-        start=first,
-        lambda_=lambda_,
-        calibration=None if calibration is None else calibration.value,
-    )
+    with _console().status("Rehearsing on the public samples"):  # on terminals only
+        poll = Poll.create(
+            auxiliary,
+            epsilon=epsilon,
+            parties=parties,
+            method=method.value,
+            title=title,
+            delta=delta,
+            noise=noise.value,
+            protects=protects.value,
+            persons=persons,
+            roll=asked,
+            least_parties=least_parties,
+            samples_each=samples_each,
+            shift=shift or None,
+            penalty=penalty,
+            start=first,
+            lambda_=lambda_,
+            calibration=None if calibration is None else calibration.value,
+        )
     poll.save(out)
     _print(poll)
     number = parties if parties is not None else len(asked or ())
     told = advise_unit(poll.promise.protects, number, samples_each or 10, persons, epsilon)
     if told is not None:
         _console().print(f"[yellow]Mind:[/] {told}")
-    _console().print(f"\nWrote [bold]{out}[/]. Send it to every party; it holds nothing private.")
+    _console().print(
+        f"\nWrote [bold]{escape(str(out))}[/]. Send it to every party; it holds nothing private."
+    )
 
 
 @app.command(

@@ -144,6 +144,8 @@ def _listed(names: list[str]) -> str:
 
 
 def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path, console: Console) -> None:
+    from rich.markup import escape
+
     from ostraka.methods.after_noise.shift import remark
     from ostraka.publishing import publish
     from ostraka.release import Release
@@ -151,7 +153,7 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path, console: 
     released = publish(poll, tally, ledger=ledger)
     assert isinstance(released, Release)
     save(released, out)
-    console.print(f"Wrote [bold]{out}[/].")
+    console.print(f"Wrote [bold]{escape(str(out))}[/].")
     console.print(str(released.certificate), markup=False)
     told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
     if told is not None:
