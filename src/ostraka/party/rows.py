@@ -27,7 +27,7 @@ from ostraka.party.quiet import quietly
 from ostraka.public.classes import Indices
 from ostraka.public.preprocessing import is_sparse
 
-__all__ = ["Parties"]
+__all__ = ["Parties", "number_of"]
 
 
 @final
@@ -121,14 +121,15 @@ class Parties:
     def __iter__(self) -> Iterator[tuple[Any, Indices, int]]:
         """Rows, labels and a number that depends on the party's name alone."""
         for start, end, name in zip(self.starts[:-1], self.starts[1:], self.names):
-            yield self.features[start:end], self.labels[start:end], _number(name)
+            yield self.features[start:end], self.labels[start:end], number_of(name)
 
     def _row_of_zeros(self) -> Any:
         shape = (1, self.features.shape[1])
         return type(self.features)(shape) if is_sparse(self.features) else np.zeros(shape)
 
 
-def _number(name: str) -> int:
+def number_of(name: str) -> int:
+    """A number that depends on a party's name alone: for seeds, and for whatever must be decided by somebody."""
     return int.from_bytes(hashlib.sha256(repr(name).encode()).digest()[:4], "little")
 
 

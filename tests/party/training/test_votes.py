@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -27,8 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeError
-from ostraka.party.rows import Parties
-from ostraka.party.training import parameters, votes, workers
+from ostraka.party.rows import Parties, number_of
+from ostraka.party.training import votes, workers
 from ostraka.party.training.ensemble import linear_counts
 from ostraka.party.training.linear import train
 from ostraka.party.training.templates import Maker
@@ -259,7 +258,8 @@ class TestPartiesWithoutRows:
         assert (weights[absent] == 0.0).all()
         assert (weights[~absent] == all_weights[~absent]).all(), "others' weights do not move"
         counts = counted_linear(some, n_classes=n_classes, loss=loss)
-        others = linear_counts(weights[~absent], FEATURES, n_classes)
+        first = np.array([number_of(name) % n_classes for name in roll])
+        others = linear_counts(weights[~absent], FEATURES, n_classes, first[~absent])
         blank = np.eye(n_classes, dtype=int)[np.arange(N_SAMPLES) % n_classes]
         assert (counts == others + absent.sum() * blank).all()
 
@@ -535,7 +535,8 @@ class TestOrderAndForm:
         )
         parties = Parties.group(task.features(samples), labels, NAMES)
         counts = counted_linear(parties, auxiliary.features, n_classes, 1e-3, loss)
-        assert (counts == linear_counts(weights, auxiliary.features, n_classes)).all()
+        first = np.array([number_of(name) % n_classes for name in parties.names])
+        assert (counts == linear_counts(weights, auxiliary.features, n_classes, first)).all()
         found = list(parameters_of(parties, n_classes, loss))
         assert [name for names, _ in found for name in names] == parties.names
         assert (np.concatenate([part for _, part in found]) == weights).all()
@@ -551,17 +552,6 @@ class TestOrderAndForm:
         for parties in (grouped(), grouped(ROWS[:0], LABELS[:0], [])):
             with pytest.raises(ParameterError, match=r"lambda = 1e-20 is not allowed"):
                 count_linear_votes(parties, FEATURES, N_CLASSES, 1e-20, "logistic")
-
-    @pytest.mark.parametrize("sizes", [[1, 1, 1], [5], [2, 3], [4, 4, 4], [7, 1]])
-    def test_blocks_are_of_one_size_whatever_the_batches(self, sizes: list[int]) -> None:
-        n = sum(sizes)
-        names, weights = [str(number) for number in range(n)], np.arange(2.0 * n).reshape(n, 2)
-        ends = np.cumsum([0, *sizes])
-        batches = [(names[i:j], weights[i:j]) for i, j in itertools.pairwise(ends)]
-        blocks = list(parameters.in_blocks(batches, 3))
-        assert [len(some) for some, _ in blocks] == [3] * (n // 3) + [n % 3] * (n % 3 > 0)
-        assert [name for some, _ in blocks for name in some] == names
-        assert (np.concatenate([part for _, part in blocks]) == weights).all()
 
 
 def test_the_watcher_sees_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,13 @@
     M       n_parties   how many classifiers
 
 Guarantee: the counts are those of M ballots, one by one: with two classes party j votes for index 1 where x·w_j ≥ 0,
-otherwise for index 0; with a column per class for the largest score, of equal ones the lowest index.
+otherwise for index 0; with a column per class for the largest score. Of equal ones the first wins, counting from the
+party's own class `first[j]` on and round: ties are common, because classes that a party has never seen score alike, and
+a rule that always favours the lowest index would bend the shares of votes (by 0.02 of accuracy on HAR).
 
 Scores are sums of whole numbers: weights and rows are rounded to 25 bits, each party's by itself, so that every
 product and sum is exact in doubles (`products.proof.md`). What a party votes does not depend on who else is in the
-block, not even where scores tie, as those of two classes do that a party has never seen.
+block, not even where scores tie.
 
 How: a block of scores is one matrix product, kept small enough to stay in the cache until its signs have been counted.
 Parties lie along the first axis, and at most 255 at a time, so that adding up votes is a sum of bytes along whole lines
@@ -22,6 +24,7 @@ long as the product.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,9 +34,7 @@ from ostraka.errors import InputError, NonFiniteError, ParameterError, ShapeErro
 from ostraka.party.products import FACTOR_BITS
 from ostraka.public.preprocessing import Features, is_sparse
 
-__all__ = ["CHUNK_PARTIES", "linear_counts"]
-
-CHUNK_PARTIES = 240
+__all__ = ["linear_counts"]
 
 PARTIES_PER_BYTE = 255
 """So many votes can be counted in one byte."""
@@ -46,9 +47,10 @@ def linear_counts(
     weights: NDArray[Any],
     features: Features,
     n_classes: int,
+    first: NDArray[Any] | None = None,
     *,
     chunk_rows: int = 1024,
-    chunk_parties: int = CHUNK_PARTIES,
+    chunk_parties: int = 240,
 ) -> NDArray[np.int64]:
     """Cast and count the ballots of linear classifiers on features: (N, K).
 
@@ -56,6 +58,7 @@ def linear_counts(
         weights: of shape (M, d) if there are two classes, or (M, d, K).
         features: (N, d), dense or csr, every row inside the unit ball.
         n_classes: K.
+        first: for each party the class that wins its ties first; None: 0, 1, 2, ... and round.
         chunk_rows: samples per block. With chunk_parties it says how much memory is needed: 8 bytes
             for each of their product.
         chunk_parties: parties per block, at most 255.
@@ -68,15 +71,13 @@ def linear_counts(
     if not 1 <= chunk_parties <= PARTIES_PER_BYTE:
         raise ParameterError("chunk_parties", got=chunk_parties, allowed=f"1 to {PARTIES_PER_BYTE}")
     counts = np.zeros((n_classes, n_samples), dtype=np.int64)
-    parties = [
-        _whole_weights(given[first : first + chunk_parties], first)
-        for first in range(0, given.shape[0], chunk_parties)
-    ]
+    blocks = list(_rotated_blocks(given, first, n_classes, chunk_parties))
     for start in range(0, n_samples, chunk_rows):
         samples = slice(start, start + chunk_rows)
         rows = _whole_rows(features[samples])
-        for block in parties:
-            counts[:, samples] += _block_counts(block, rows, n_classes)
+        for shift, block in blocks:
+            counted = _block_counts(block, rows, n_classes)
+            counts[:, samples] += np.roll(counted, shift, axis=0)
     return counts.T
 
 
@@ -89,7 +90,22 @@ def _check_weights(weights: NDArray[Any], n_features: int, n_classes: int) -> No
         raise InputError(f"weights are of type {weights.dtype}.", "Give real numbers.")
 
 
-def _whole_weights(weights: NDArray[Any], first: int) -> NDArray[np.float64]:
+def _rotated_blocks(
+    weights: NDArray[Any], first: NDArray[Any] | None, n_classes: int, chunk_parties: int
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Parties with the same first class together, their columns in the order in which ties are decided."""
+    if weights.ndim == 2:  # one score, whose sign decides
+        firsts = np.zeros(len(weights), dtype=np.int64)
+    else:
+        firsts = np.arange(len(weights)) % n_classes if first is None else np.asarray(first)
+    for shift in np.unique(firsts).tolist():
+        same = np.flatnonzero(firsts == shift)
+        for start in range(0, len(same), chunk_parties):
+            chosen = same[start : start + chunk_parties]
+            yield shift, np.roll(_whole_weights(weights[chosen], chosen), -shift, axis=0)
+
+
+def _whole_weights(weights: NDArray[Any], places: NDArray[Any]) -> NDArray[np.float64]:
     """One matrix (d, parties) for each score that is compared, stacked, in whole numbers; NaN and infinity are refused.
 
     A party's weights are divided by a power of two that makes the longest column at most 1, which changes no comparison.
@@ -99,7 +115,7 @@ def _whole_weights(weights: NDArray[Any], first: int) -> NDArray[np.float64]:
         peaks = np.abs(columns).max(axis=(0, 1))
         bad = np.flatnonzero(~np.isfinite(peaks))
         if bad.size:
-            raise NonFiniteError("weights", row=first + int(bad[0]))
+            raise NonFiniteError("weights", row=int(places[bad[0]]))
         columns = np.ldexp(columns, -np.frexp(peaks)[1])  # entries up to 1: no square overflows
         lengths = np.sqrt(np.square(columns).sum(axis=1)).max(axis=0)
         return np.ascontiguousarray(np.rint(np.ldexp(columns, FACTOR_BITS - np.frexp(lengths)[1])))
@@ -125,7 +141,7 @@ def _block_counts(
     votes = np.zeros(best.shape, dtype=np.min_scalar_type(n_classes - 1))
     for index in range(1, n_classes):
         scores = _scores(parties[index], features)
-        # Strictly larger: of equal scores the lowest index keeps the vote. Indices only grow, so the latest one is the
+        # Strictly larger: of equal scores the earliest keeps the vote. Indices only grow, so the latest one is the
         # maximum, which numpy takes many times faster than it writes where a mask says so.
         np.maximum(votes, (scores > best).view(np.uint8) * votes.dtype.type(index), out=votes)
         np.maximum(best, scores, out=best)

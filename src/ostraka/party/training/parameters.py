@@ -6,7 +6,7 @@ general solver. A party without rows has the weights 0. Batches come in the orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ostraka.party.training.workers import Watch, in_batches
 from ostraka.solve import RiskShape, default_tolerance
 from ostraka.solve.losses import Array, loss_for
 
-__all__ = ["in_blocks", "linear_parameters", "trained_linear"]
+__all__ = ["linear_parameters", "trained_linear"]
 
 BATCHED_FROM = 64
 """Fewer parties are not worth loading compiled code for."""
@@ -60,22 +60,6 @@ def trained_linear(
     """The weights alone, for experiments."""
     trained = linear_parameters(parties, n_classes, lambda_, loss, n_jobs=n_jobs, watch=watch)
     return (weights for _, weights in trained)
-
-
-def in_blocks(batches: Iterable[Trained], size: int) -> Iterator[Trained]:
-    """The same names and weights, so many at a time, whatever the batches were."""
-    names: list[str] = []
-    held: list[Array] = []
-    for more, weights in batches:
-        names, held = names + more, [*held, weights]
-        if len(names) >= size:
-            joined = np.concatenate(held)
-            whole = len(names) - len(names) % size
-            for start in range(0, whole, size):
-                yield names[start : start + size], joined[start : start + size]
-            names, held = names[whole:], [joined[whole:]]
-    if names:
-        yield names, np.concatenate(held)
 
 
 def _check_lambda(n_features: int, n_classes: int, lambda_: float, loss: str) -> None:

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from ostraka.errors import ShapeError
 from ostraka.party.asking import CHUNK_ROWS, FAILURES, ask_votes
 from ostraka.party.quiet import quietly, restart_streams, streams_kept
-from ostraka.party.rows import Parties
-from ostraka.party.training.ensemble import CHUNK_PARTIES, linear_counts
-from ostraka.party.training.parameters import in_blocks, linear_parameters, trained_linear
+from ostraka.party.rows import Parties, number_of
+from ostraka.party.training.ensemble import linear_counts
+from ostraka.party.training.parameters import linear_parameters, trained_linear
 from ostraka.party.training.templates import Maker, Template, check_templates
 from ostraka.party.training.workers import Watch, in_batches
 from ostraka.public.classes import ClassIndex, Indices
@@ -105,8 +105,7 @@ def count_linear_votes(
     """The same with the paper's own local classifier, certified, cast by matrix products."""
     _check_columns(parties, features)
     trained = linear_parameters(parties, n_classes, lambda_, loss, n_jobs=n_jobs, watch=watch)
-    # Blocks of a fixed size: a product may round a party's score otherwise among fewer others.
-    return _count_blocks(in_blocks(trained, CHUNK_PARTIES), parties.sizes, features, n_classes)
+    return _count_batches(trained, parties.sizes, features, n_classes)
 
 
 def blank_votes(n_samples: int, n_classes: int) -> Indices:
@@ -186,23 +185,23 @@ def _careful_votes(
             return np.full(features.shape[0], np.bincount(labels).argmax())
 
 
-def _count_blocks(
-    blocks: Iterator[tuple[list[str], Array]],
+def _count_batches(
+    trained: Iterator[tuple[list[str], Array]],
     sizes: NDArray[np.intp],
     features: Features,
     n_classes: int,
 ) -> Iterator[tuple[list[str], Counts]]:
-    n_samples, first = features.shape[0], 0
-    blank = np.eye(n_classes, dtype=np.int64)[blank_votes(n_samples, n_classes)]
-    for names, weights in blocks:
-        n_empty = int(np.count_nonzero(sizes[first : first + len(names)] == 0))
-        first += len(names)
-        with quietly():
-            counts = linear_counts(weights, features, n_classes)
-            # Who has no rows stays in the product, with weights of 0, so that nobody's score is
-            # computed among fewer others; what 0 votes for is then taken back.
-            of_zero = linear_counts(np.zeros_like(weights[:1]), features, n_classes)
-            counts += n_empty * (blank - of_zero)
+    """Exact scores: how parties are cut into batches leaves no trace. Who has no rows casts the blank ballot."""
+    place = 0
+    blank = np.eye(n_classes, dtype=np.int64)[blank_votes(features.shape[0], n_classes)]
+    for names, weights in trained:
+        filled = np.flatnonzero(sizes[place : place + len(names)])
+        place += len(names)
+        counts = (len(names) - len(filled)) * blank
+        if len(filled):
+            first = np.array([number_of(names[j]) % n_classes for j in filled])
+            with quietly():
+                counts = counts + linear_counts(weights[filled], features, n_classes, first)
         yield names, counts
 
 
