@@ -364,5 +364,156 @@ def test_what_loads_works(name: str) -> None:
 def test_other_files_are_named() -> None:
     with pytest.raises(FormatError, match="a pickle, which could run code"):
         Poll.from_bytes(b"\x80\x04\x95" + bytes(50))
-    with pytest.raises(FormatError, match="not that of an Ostraka poll"):
+    with pytest.raises(FormatError, match="it is a release"):
         Poll.from_bytes(write_tensors({"weights": np.zeros(3)}, {"ostraka": "2"}))
+    with pytest.raises(FormatError, match="not that of an Ostraka poll"):
+        Poll.from_bytes(write_tensors({"weights": np.zeros(3)}, {"other": "2"}))
+
+
+# ---- what a file states is not believed where the noise rests on it -----------------------------------------
+
+
+@pytest.mark.parametrize("method", ["soft", "vote"])
+@pytest.mark.parametrize("factor", [0.0, 1e-6, 0.5])
+def test_a_poll_cannot_state_a_smaller_gradient_factor(method: str, factor: float) -> None:
+    """One edited number gave a "private" release whose noise was 12 000 times too small."""
+    poll = Case(method, 2, calibration="tight").poll()
+    true = poll.method.gradient_factor
+    for stated in (factor * true, -1.0, 2.0):
+        with pytest.raises(FormatError, match="gradient_factor"):
+            Poll.from_bytes(rewritten(put("method", "gradient_factor", value=stated), poll))
+    with pytest.raises(FormatError, match="row_terms"):
+        Poll.from_bytes(rewritten(put("method", "row_terms", value=1), poll))
+    private, _ = private_poll()
+    with pytest.raises(FormatError, match="gradient_factor"):
+        Poll.from_bytes(rewritten(put("method", "gradient_factor", value=0.5), private))
+
+
+def test_tables_of_votes_are_whole_numbers() -> None:
+    """Cut to whole numbers only when summed, they would move further than their own bound says."""
+    poll = Case("consensus", 2).poll()
+    for name in ("white", "contrasts"):
+
+        def shift(_: Any, tensors: dict[str, Any], name: str = f"method.{name}") -> None:
+            tensors[name] = tensors[name] - 1e-6
+
+        with pytest.raises(FormatError, match="white, contrasts"):
+            Poll.from_bytes(rewritten(shift, poll))
+
+
+def test_a_second_round_carries_the_certificate_of_its_start(tmp_path: Path) -> None:
+    from ostraka.ledger import Budget, Ledger
+    from ostraka.methods.base import Work
+
+    case = Case("refine", 3)
+    poll = case.poll()
+    assert poll.method.start is not None
+    honest = poll.method.start.certificate
+    assert poll.certificate(M).epsilon == 1.0 + honest.epsilon
+    for forged in ("{}", honest.to_json().replace('"format":4', '"format":9')):
+        with pytest.raises(FormatError):
+            Poll.from_bytes(rewritten(put("method", "start_certificate", value=forged), poll))
+    # A cheaper certificate, true to itself: a ledger knows the one under which the start was charged.
+    cheaper = Case("moments", 3).poll(epsilon=0.001).certificate(M).to_json()
+    forged_poll = Poll.from_bytes(
+        rewritten(put("method", "start_certificate", value=cheaper), poll)
+    )
+    ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=9.0))
+    charge = ledger.charge(["0"], honest)
+
+    class Published:
+        digest, certificate = poll.method.start.digest, honest
+
+    ledger.settle(charge, Published())
+    world = case.world()
+    samples, labels = (np.concatenate(part) for part in zip(*world))
+    names = np.repeat(np.arange(M), [len(own) for _, own in world])
+    for each, allowed in ((poll, True), (forged_poll, False)):
+        tally = Tally(each)
+        for block in each.blocks(each.grouped(samples, labels, names), Work()):
+            tally.add_block(*block)
+        if allowed:
+            publish(each, tally, ledger=ledger)
+        else:
+            with pytest.raises(ParameterError, match=r"start.*Nothing was drawn"):
+                publish(each, tally, ledger=ledger)
+
+
+# ---- many parties' classifiers in one process ----------------------------------------------------------------
+
+
+def test_one_partys_classifier_moves_no_other_ballot_and_shows_nothing(
+    capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    import warnings
+
+    from ostraka import PrivateClassifier
+
+    rng = np.random.default_rng(0)
+    public = rng.random((40, 3))
+
+    def undecided(samples: np.ndarray) -> np.ndarray:
+        return np.where(np.random.rand(len(samples)) < 0.5, "a", "b")  # noqa: NPY002
+
+    def greedy(samples: np.ndarray) -> np.ndarray:
+        np.random.rand(17)  # noqa: NPY002
+        return np.full(len(samples), "a")
+
+    def loud(samples: np.ndarray) -> np.ndarray:
+        print("a row with glucose 7.1")
+        warnings.warn("one class only", UserWarning, stacklevel=1)
+        return np.full(len(samples), "a")
+
+    def wrong(samples: np.ndarray) -> np.ndarray:
+        return np.full(len(samples), "zebra")
+
+    totals = []
+    for first in (lambda samples: np.full(len(samples), "a"), greedy, loud, wrong):
+        model = PrivateClassifier("soft", 1.0, classes=["a", "b"], lambda_=0.1, random_state=0)
+        model.fit_classifiers([first, *[undecided] * 9], public)
+        totals.append(model.release_.model.weights)
+    assert all((weights == totals[0]).all() for weights in totals[1:]), (
+        "one ballot, the same each time"
+    )
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""
+    assert not [warning for warning in recwarn if "one class only" in str(warning.message)]
+
+
+def test_a_private_set_stays_with_the_coordinator() -> None:
+    import pickle
+
+    from ostraka import PrivateClassifier
+
+    samples = np.random.default_rng(0).random((20, 3))
+    own = AuxiliarySet(samples, ("a", "b"), preprocessing=Preprocessing(radius=2.0), private=True)
+    rows = np.random.default_rng(1).random((30, 3))
+    model = PrivateClassifier("soft", 1.0, lambda_=0.1, n_jobs=1)
+    model.fit(rows, np.where(rows[:, 0] > 0.5, "a", "b"), parties=np.arange(30) % 5, auxiliary=own)
+    for kept in (model, model.release_, model.poll_):
+        content = pickle.dumps(kept)
+        assert samples.tobytes() not in content
+        assert own.features.tobytes() not in content
+    assert "array" not in repr(model.poll_)
+    assert model.poll_.digest == model.certificate_.poll
+
+
+def test_names_that_would_draw_on_a_terminal_are_refused() -> None:
+    hidden = "b, from 3 columns\r\nPromises   ε = 0.1\x1b[8m"
+    with pytest.raises(ParameterError, match="printable"):
+        Poll.create(
+            np.random.default_rng(0).random((20, 2)), classes=["a", hidden], epsilon=9.0, parties=9
+        )
+    frame = pd.DataFrame(np.random.default_rng(0).random((20, 2)), columns=["a", "b\x1b[8m"])
+    with pytest.raises(ParameterError, match="printable"):
+        Poll.create(frame, classes=["a", "b"], epsilon=9.0, parties=9)
+
+
+def test_a_roll_on_which_nobody_has_rows_gives_a_model_all_the_same() -> None:
+    from ostraka import PrivateClassifier
+
+    public = np.random.default_rng(0).random((40, 3))
+    for n_rows in (4, 0):
+        model = PrivateClassifier("cells", 1.0, classes=["a", "b"], roll=["x", "y", "z"])
+        model.fit(public[:n_rows] * 0.9, ["a"] * n_rows, parties=["x"] * n_rows, auxiliary=public)
+        assert model.certificate_.parties == 3

@@ -10,6 +10,7 @@
     │   ├── EmptyPartyError                 a party without samples where samples are needed
     │   ├── TooFewPartiesError              fewer parties than the poll asks for
     │   ├── OtherPollError                  a contribution to another poll
+    │   ├── NotOnRollError                  somebody whom the poll does not ask
     │   ├── ParameterError                  ε, λ or another parameter outside its range
     │   ├── ClassifierFileError             a classifier from a file did not answer
     │   └── WrongTypeError (also a TypeError) another kind of object than is needed
@@ -42,6 +43,7 @@ __all__ = [
     "EmptyPartyError",
     "TooFewPartiesError",
     "OtherPollError",
+    "NotOnRollError",
     "ParameterError",
     "WrongTypeError",
     "ClassifierFileError",
@@ -161,10 +163,17 @@ class UnknownClassError(InputError):
         shown = ", ".join(repr(name) for name in classes[:10]) + (
             ", ..." if len(classes) > 10 else ""
         )
+        meant = next((name for name in classes if _folded(name) == _folded(given)), None)
+        hint = "" if meant is None else f"Did you mean {meant!r}? "
         super().__init__(
             f"Class {given!r} is not among the {len(classes)} classes {shown}.",
-            "List every class beforehand (classes=, --classes); the list is public and fixed.",
+            f"{hint}Write it as one of these. The list is public, and fixed beforehand (classes=, --classes).",
         )
+
+
+def _folded(name: object) -> str:
+    """Without what people overlook: case, spaces around, a decimal point after a whole number."""
+    return str(name).strip().casefold().removesuffix(".0")
 
 
 class EmptyPartyError(InputError):
@@ -199,6 +208,17 @@ class OtherPollError(InputError):
         super().__init__(
             f"Party {party} contributed to the poll {got[:12]}..., but this is the poll {expected[:12]}....",
             "Contribute to this very file: another version of it is another poll.",
+        )
+
+
+class NotOnRollError(InputError):
+    """Somebody whom the poll does not ask."""
+
+    def __init__(self, party: str) -> None:
+        self.party = party
+        super().__init__(
+            f"Party {party} is not on the roll of this poll.",
+            "Write the name as it stands there, or ask whoever made the poll.",
         )
 
 

@@ -187,7 +187,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a function; one per party.
 
-        `parties` names them; a ledger needs the names.
+        `parties` names them; a ledger needs the names. Samples on which a classifier fails get the first class: an error
+        would tell on its party. Try a classifier with `Poll.cast`, which shows what it raises.
         """
         self._check_parameters()
         if entry(self.method).sends != "votes":
@@ -206,7 +207,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tally = Tally(poll)
         shown = watch("Voting", self.progress)(zip(held, names), length(held))
         for classifier, name in shown:
-            tally.add(poll.cast(classifier, name))
+            # One party's classifier must not tell on its data, nor move what others vote.
+            tally.add(poll.cast(classifier, name, fallback=poll.task.classes[0]))
         self._published(poll, tally, np.asarray(poll.task.classes))
         self.n_features_in_ = poll.task.n_columns  # no X was seen
         if poll.task.feature_names is not None:
@@ -313,7 +315,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Everything that was learnt, set together: a fit that fails leaves an earlier one as it was."""
         outcome = publish(poll, tally, self._source(), self.ledger)
         self.classes_ = classes
-        self.poll_ = poll
+        self.poll_ = poll.detached()
         self.release_ = outcome
         self.certificate_: Certificate = outcome.certificate
         warn_of_shift(outcome, bool(self.shift))
@@ -343,9 +345,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # One party's numbers must not show, not even as a warning.
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
-            X, y = validate(self, X, y, **NUMBERS)
+            # Who is on a roll may have no rows; so may all of them.
+            least = 0 if self.roll is not None else 1
+            X, y = validate(self, X, y, ensure_min_samples=least, **NUMBERS)
             warnings.simplefilter("ignore", UserWarning)
-            check_classification_targets(y)
+            if len(y):
+                check_classification_targets(y)
         return X, y
 
     def _prepared(

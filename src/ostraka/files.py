@@ -87,9 +87,12 @@ _OPENINGS = {
     b"\x1f\x8b": "a gzip file",
     b"PK": "a zip file or a numpy archive",
     b"\x93NUMPY": "a numpy file",
+    b"OSTRAKON": "a contribution to a poll",
 }
 
 
 def foreign_kind(opening: bytes) -> str | None:
     """What a file that begins like this probably is, if not one of ours."""
+    if opening[8:9] == b"{" and opening[4:8] == bytes(4):  # how safetensors begin
+        return "a poll or a release"
     return next((kind for start, kind in _OPENINGS.items() if opening.startswith(start)), None)

@@ -40,7 +40,7 @@ def labelled(
         labels = ClassIndex(plain(classes)).of(y)
     if len(classes) < 2:
         raise LabelError(
-            f"y holds one class only, {classes[0]!r}.",
+            f"y holds {f'one class only, {classes[0]!r}' if len(classes) else 'no class'}.",
             "A classifier needs at least two; give classes=[...] if there are more.",
         )
     return classes, labels

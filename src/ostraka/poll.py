@@ -22,7 +22,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import InputError, ParameterError, WrongTypeError
+from ostraka.errors import InputError, NotOnRollError, ParameterError, WrongTypeError
 from ostraka.files import read_regular, write_atomically
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Method, Options, Work
@@ -31,7 +31,7 @@ from ostraka.methods.registry import METHODS
 from ostraka.party.asking import ask_votes
 from ostraka.party.contribution import Contribution, Kind
 from ostraka.party.names import canonical, canonical_list, printable
-from ostraka.party.quiet import quietly
+from ostraka.party.quiet import quietly, restart_streams, streams_kept
 from ostraka.party.rows import Parties
 from ostraka.party.training.files import load_classifier_bytes
 from ostraka.party.training.limits import DEFAULT_LIMITS
@@ -88,6 +88,11 @@ class Poll:
             object.__setattr__(self, "roll", tuple(canonical_list(self.roll)))
         for name in self.assumed_public:
             printable("assumed_public", name, LONGEST_TITLE)
+        start = self.method.start
+        if start is not None and start.certificate.protects != self.promise.protects:
+            allowed = f"one that protects one {self.promise.protects}, as this poll does"
+            got = f"a release that protects one {start.certificate.protects}"
+            raise ParameterError("start", got=got, allowed=allowed)
         own = getattr(self.method, "features", None)
         width = getattr(self.method, "n_features", None if own is None else own.shape[1])
         if (self.method.n_classes, width) != (len(self.task.classes), self.task.n_features):
@@ -249,6 +254,7 @@ class Poll:
             raise ParameterError("contribution", got="a classifier file", allowed=allowed)
         content = read_regular(path, "classifier file", DEFAULT_LIMITS.file_bytes)
         name = canonical(party)
+        self._check_roll(name)
         load_classifier_bytes(content, _file_name(name, content), trusted=trusted).close()
         values = np.frombuffer(content, dtype=np.uint8)
         return Contribution(poll=self.digest, party=name, kind=Kind.CLASSIFIER, values=values)
@@ -267,7 +273,7 @@ class Poll:
         content = given.values.tobytes()
         classes = ClassIndex(self.task.classes)
         file = _file_name(given.party, content)
-        with load_classifier_bytes(content, file, trusted=trusted) as classifier, quietly():
+        with quietly(), load_classifier_bytes(content, file, trusted=trusted) as classifier:
             votes = ask_votes(
                 classifier,
                 classes,
@@ -278,15 +284,26 @@ class Poll:
             )
         return self._contribution(given.party, Kind.VECTOR, Kind.BALLOT, votes, None)
 
-    def cast(self, classifier: Any, party: Any) -> Contribution:
-        """The ballot of a classifier that exists already: anything with `predict` or `predict_proba`, or a function."""
+    def cast(
+        self, classifier: Any, party: Any, *, fallback: ClassName | None = None
+    ) -> Contribution:
+        """The ballot of a classifier that exists already: anything with `predict` or `predict_proba`, or a function.
+
+        On a party's own machine its errors are shown. Where many parties' classifiers vote in one
+        process, one's failure would tell on its data: with `fallback`, samples that it fails on get
+        that class, and nothing is printed or drawn from a shared stream.
+        """
         auxiliary = self._voted_on()
         if isinstance(classifier, type):
             needed = f"a fitted {classifier.__name__}(...), not the class itself"
             raise WrongTypeError("The classifier", classifier, needed)
-        votes = ask_votes(
-            classifier, ClassIndex(self.task.classes), auxiliary.rows, auxiliary.n_samples
-        )
+        index = ClassIndex(self.task.classes)
+        chosen = None if fallback is None else self.task.classes.index(fallback)
+        with streams_kept():  # nobody feels what others drew before
+            restart_streams()
+            votes = ask_votes(
+                classifier, index, auxiliary.rows, auxiliary.n_samples, fallback=chosen
+            )
         return self._contribution(canonical(party), Kind.VECTOR, Kind.BALLOT, votes, None)
 
     def parties(
@@ -337,7 +354,9 @@ class Poll:
         """What a release by this many will promise: known before anything is added up."""
         n_units = n_parties if self.promise.protects != "person" else n_persons or 0
         mechanism, start = self.mechanism(n_units), self.method.start
-        before = (0.0, 0.0) if start is None else (start.epsilon, start.delta)
+        before = (0.0, 0.0)
+        if start is not None:
+            before = (start.certificate.epsilon, start.certificate.delta)
         return Certificate(
             method=self.method.name,
             epsilon=sum_up(self.promise.epsilon, before[0]),
@@ -402,6 +421,15 @@ class Poll:
         object.__setattr__(attached, "_digest", self.digest)
         return attached
 
+    def detached(self) -> Poll:
+        """The same poll without a private auxiliary set, for whatever is kept or shown."""
+        if not self.private_auxiliary:
+            return self
+        method = replace(self.method, features=None)  # type: ignore[type-var]
+        public = replace(self, method=method, auxiliary=None)
+        object.__setattr__(public, "_digest", self.digest)
+        return public
+
     def to_bytes(self) -> bytes:
         """What `save` writes."""
         from ostraka.poll_format import write_poll
@@ -442,10 +470,15 @@ class Poll:
             raise ParameterError("contribution", got="one classifier", allowed=allowed)
         return self.auxiliary
 
+    def _check_roll(self, party: str) -> None:
+        if self.roll is not None and party not in self.roll:
+            raise NotOnRollError(party)
+
     def _contribution(
         self, party: str, vector: Kind, ballot: Kind, values: Any, n_persons: int | None
     ) -> Contribution:
         votes = isinstance(self.domain, Ballots)
+        self._check_roll(party)
         return Contribution(
             poll=self.digest,
             party=party,
@@ -461,7 +494,7 @@ def _expected(
 ) -> int:
     if protects == "person":
         if persons is None:
-            allowed = "how many persons are expected in all, where persons are protected"
+            allowed = "about how many persons there are in all (persons=, --persons), where they are protected"
             raise ParameterError("persons", got=None, allowed=allowed)
         return persons
     if persons is not None:

@@ -80,6 +80,8 @@ def write_poll(poll: Poll) -> bytes:
 def read_poll(data: bytes) -> Poll:
     """Read a poll that came from anyone."""
     tensors, metadata = read_tensors(data, "poll")
+    if "ostraka" in metadata:
+        raise FormatError("poll", "it is a release, which a poll ends with")
     if metadata.get("ostraka-poll") != FORMAT or set(metadata) != {"ostraka-poll", "poll"}:
         raise FormatError("poll", f"its metadata is not that of an Ostraka poll of format {FORMAT}")
     content = parse_json(metadata["poll"], "poll")

@@ -26,6 +26,7 @@ from ostraka.mechanism import Entropy, Rehearsal
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.shift import remark
+from ostraka.methods.base import Start
 from ostraka.poll import Poll
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import FROM_A_SEED, FROM_THE_SYSTEM, Certificate, NoisySum
@@ -95,13 +96,18 @@ def _opened(ledger: Any, poll: Poll) -> Ledger | None:
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     start = poll.method.start
     # A second round whose first one the ledger does not know: it could not tell what both cost.
-    if start is not None and all(entry.digest != start.digest for entry in book.history()):
+    if start is not None and not any(_is_start(entry, start) for entry in book.history()):
         raise ParameterError(
             "start",
             got=f"the release {start.digest[:12]}",
             allowed="one that this ledger has charged and recorded: make both with the same ledger",
         )
     return book
+
+
+def _is_start(entry: Charge, start: Start) -> bool:
+    """The release itself, charged under the certificate that the poll states for it."""
+    return entry.digest == start.digest and entry.certificate in (None, start.certificate.digest)
 
 
 def _drawn(
@@ -122,7 +128,7 @@ def _outcome(
         certificate=certificate,
         statistic=mean if refittable else None,
         shift=poll.surprise(mean, mechanism),
-        poll=poll,
+        poll=poll.detached(),
     )
 
 

@@ -50,7 +50,7 @@ def read_tensors(data: bytes, what: str) -> tuple[dict[str, NDArray[Any]], dict[
         AttributeError,
         RecursionError,
     ) as error:
-        kind = foreign_kind(data[:16])
+        kind = None if data[8:9] == b"{" else foreign_kind(data[:16])
         problem = f"it begins like {kind}" if kind else f"it is not a safetensors file ({error})"
         raise FormatError(what, problem) from None
     if not isinstance(metadata, dict) or not all(

@@ -66,6 +66,14 @@ def printed(folder: Path, number: int) -> str:
     return (folder / "witness" / f"{number}.out").read_text()
 
 
+def test_the_blocks_can_be_pasted_into_one_shell() -> None:
+    """Each leaves the folder that it found."""
+    for _, commands in BLOCKS[1:]:
+        lines = commands.strip().splitlines()
+        assert lines[0].startswith("cd ")
+        assert lines[-1] == "cd .."
+
+
 def test_the_page_shows_four_machines_and_three_methods() -> None:
     machines = [machine for machine, _ in BLOCKS]
     assert all(machines.count(hospital) == 3 for hospital in HOSPITALS)
@@ -135,12 +143,14 @@ def test_what_people_are_told(folder: Path) -> None:
     outputs = [printed(folder, number) for number in range(len(BLOCKS))]
     advice, shown = outputs[1], outputs[2]
     assert "--protects person" in advice
-    assert "moves even the share of a class" in " ".join(advice.split())
+    assert "little. With 4 parties" in " ".join(advice.split())
+    assert "Send it to every party" not in advice
     assert "nothing private" in shown
     assert "What leaves this machine:" in outputs[3]
     assert "fit the poll. Nothing was computed" in outputs[3]
     released = outputs[7]
     assert "In: 4 (east, north, south, west)" in released
+    assert "Every party was charged." in released
     assert "one person's whole data, among 3,000 persons at 4 holders" in released
 
 

@@ -123,7 +123,8 @@ def test_from_poll_to_release_by_every_method(
     assert "Send it to every party; it holds nothing private." in out
     box = inbox(run, f"{method}.poll", f"box-{method}")
     told = run.done("release", f"{method}.poll", str(box), "--out", f"{method}.ostraka", "--force")
-    assert "In: 12 (ward 0, ward 1, ward 10" in told
+    assert "In: 12 of about 12 (ward 0, ward 1, ward 10" in told
+    assert "No ledger: nobody's account was charged." in told
     assert "Refused: 0" in told
     certificate = Release.load(run.folder / f"{method}.ostraka").certificate
     assert (certificate.parties, certificate.epsilon) == (12, 5.0)
@@ -174,25 +175,16 @@ def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Pa
     run.contribute("roll.poll", 8, "box-roll/empty.contribution", data="empty.csv")
     run.contribute("roll.poll", 3, "box-roll/three-again.contribution")
     run.contribute("other.poll", 9, "box-roll/other.contribution")
-    stranger = run.done(
-        "contribute",
-        "roll.poll",
-        "h9.csv",
-        "--label-column",
-        "outcome",
-        "--party",
-        "[red]X",
-        "--out",
-        "box-roll/x.c",
-        "--force",
+    poll = Poll.load(folder / "roll.poll")
+    kept = Contribution.load(box / "0.contribution")
+    Contribution(poll=poll.digest, party="[red]X", kind=kept.kind, values=kept.values).save(
+        box / "x.c"
     )
-    assert "your name, [red]x" in stranger
     whole = (box / "7.contribution").read_bytes()
     (box / "7.contribution").write_bytes(whole[:-3])
     (box / "junk.txt").write_text("hello")
     (box / ".hidden").write_text("not looked at")
     (box / "folder").mkdir(exist_ok=True)
-    poll = Poll.load(folder / "roll.poll")
     wild = Contribution.load(box / "6.contribution")
     outside = Contribution(
         poll=poll.digest, party="ward 6", kind=wild.kind, values=np.full(wild.values.size, 2**20)
@@ -209,7 +201,7 @@ def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Pa
         "roll.ostraka",
         "--force",
     )
-    assert "In: 7 (ward 0, ward 1, ward 2, ward 3, ward 4, ward 5, ward 8)" in out
+    assert "In: 7 of about 13 (ward 0, ward 1, ward 2, ward 3, ward 4, ward 5, ward 8)" in out
     assert "Missing: 6 (ward 6, ward 7, ward 9, ward 10, ward 11, late)" in out
     refused = [line for line in out.splitlines() if line.startswith("  ")]
     assert len(refused) == 7
@@ -219,7 +211,7 @@ def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Pa
         ("folder", "it is a folder"),
         ("junk.txt", "only 5 bytes"),
         ("other.contribution", "contributed to the poll"),
-        ("three-again.contribution", "Party ward 3 was counted already"),
+        ("three-again.contribution", "counted already, from 3.contribution, with the same numbers"),
         ("x.c", "Party [red]x is not on the roll"),
     ):
         assert any(line.startswith(f"  {name}: ") and why in line for line in refused), name
@@ -241,8 +233,59 @@ def test_check_releases_nothing(run: Runner, folder: Path) -> None:
     run.create("check.poll", **{"--method": "cells"})
     box = inbox(run, "check.poll", "box-check", n=3)
     out = run.done("release", "check.poll", str(box), "--check")
-    assert "In: 3" in out
+    assert "In: 3 of about 12" in out
     assert "Nothing was drawn and nothing was spent." in out
+
+
+def test_what_a_party_should_know_of_its_own_table(run: Runner, folder: Path) -> None:
+    """Shown at home, sent nowhere: no rows, another unit, a name that is not on the roll, a class that is nearly one."""
+    run.create("mind.poll", **{"--roll": "roll.txt", "--parties": None, "--method": "cells"})
+    assert "your table has NO rows" in run.contribute("mind.poll", 1, "m.c", data="empty.csv")
+    table = pd.read_csv(folder / "h0.csv")
+    table.assign(age=table.age * 1000).to_csv(folder / "unit.csv", index=False)
+    words = ("contribute", "mind.poll", "unit.csv", "--label-column", "outcome", "--check")
+    assert "most of your values of age are far from those of the public samples" in run.done(*words)
+    assert "far from" not in run.contribute("mind.poll", 2, "m.c")
+    code, _, err = run(
+        "contribute",
+        "mind.poll",
+        "h0.csv",
+        "--label-column",
+        "outcome",
+        "--party",
+        "me",
+        "--out",
+        "me.c",
+    )
+    assert code == 19
+    assert "Party me is not on the roll of this poll." in err
+    table.assign(outcome=table.outcome.str.upper() + " ").to_csv(folder / "case.csv", index=False)
+    code, _, err = run(
+        "contribute", "mind.poll", "case.csv", "--label-column", "outcome", "--check"
+    )
+    assert code == 14
+    assert "Did you mean " in err
+    code, _, err = run("contribute", "mind.poll", "h0.csv", "--label-column", "age", "--check")
+    assert code == 18
+    assert "--label-column = 'age'" in err
+
+
+def test_files_of_another_kind_are_named(run: Runner) -> None:
+    run.create("kind.poll", **{"--method": "cells"})
+    run.contribute("kind.poll", 1, "kind.c")
+    inbox(run, "kind.poll", "box-kind", n=3)
+    run.done("release", "kind.poll", "box-kind", "--out", "kind.ostraka", "--force")
+    for words, complaint in (
+        (("inspect", "kind.poll"), "it is a poll, from which a release is made"),
+        (("inspect", "kind.c"), "it begins like a contribution to a poll"),
+        (("poll", "show", "kind.ostraka"), "it is a release, which a poll ends with"),
+        (("poll", "show", "kind.c"), "it begins like a contribution to a poll"),
+    ):
+        code, _, err = run(*words)
+        assert (code, complaint in err) == (20, True), err
+    (run.folder / "box-kind" / "a.poll").write_bytes((run.folder / "kind.poll").read_bytes())
+    out = run.done("release", "kind.poll", "box-kind", "--check")
+    assert "a.poll: it begins like a poll or a release" in out
 
 
 def test_persons(run: Runner, folder: Path) -> None:
@@ -488,8 +531,8 @@ def test_a_model_of_ones_own_votes(run: Runner, folder: Path) -> None:
             18,
             "nothing for method 'auto'",
         ),
-        (("contribute", "e.poll", "h0.csv", "--label-column", "outcome"), 18, "--party, --out"),
-        (("contribute", "e.poll", "--party", "a", "--out", "a.c"), 18, "--label-column"),
+        (("contribute", "e.poll", "h0.csv", "--label-column", "outcome"), 18, "--party"),
+        (("contribute", "e.poll", "--party", "a", "--out", "a.c"), 18, "your labelled samples"),
         (
             (
                 "contribute",

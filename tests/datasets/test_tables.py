@@ -721,7 +721,19 @@ class TestFolders:
         assert table.parties is not None
         assert (table.parties.tolist(), table.roll) == (["p"], ("p", "q", "r"))
         (tmp_path / "p.csv").unlink()
-        refused(InputError, tmp_path, "No file in the folder", "has rows")
+        refused(InputError, tmp_path, "has no rows.")
+        nobody = tables.read(tmp_path, may_be_empty=True)
+        assert (len(nobody), nobody.roll) == (0, ("q", "r"))
+        (tmp_path / "q.csv").unlink()
+        refused(InputError, tmp_path, "Every file in the folder", "is empty")
+
+    @pytest.mark.parametrize("number", ["9223372036854775808", "1" + "0" * 30, "1e40"])
+    def test_one_giant_does_not_make_a_column_of_texts(self, tmp_path: Path, number: str) -> None:
+        """One party's number must not refuse everybody's table."""
+        written(tmp_path / "p.csv", f"a\n1\n-2\n{number}\n")
+        assert tables.read(tmp_path / "p.csv").samples.a.tolist() == [1.0, -2.0, float(number)]
+        written(tmp_path / "p.csv", "a\n1\nx\n")
+        refused(InputError, tmp_path / "p.csv", "columns that are not numbers: 'a'")
 
     def test_one_file_without_rows_is_refused_unless_that_is_allowed(self, tmp_path: Path) -> None:
         written(tmp_path / "q.csv", "a,y\n")

@@ -181,8 +181,8 @@ def test_a_huge_epsilon_does_not_overflow() -> None:
 
 
 def test_auto_says_what_it_found_on_made_up_labels() -> None:
-    poll = Case("moments", 3).poll()
-    chosen = Poll.create(Case("moments", 3).auxiliary(), epsilon=1.0, parties=M)
+    poll = Case("moments", 3).poll(parties=100)
+    chosen = Poll.create(Case("moments", 3).auxiliary(), epsilon=1.0, parties=100)
     told = described(chosen)["Expect"]
     assert f"models agreed with {chosen.forecast:.0%} of them (guessing: 33%)" in told
     assert facts(chosen)["forecast_agreement"] == chosen.forecast

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ostraka.expect.unit import ENOUGH, advise_unit, share_deviation
+from ostraka.expect.describe import described
+from ostraka.expect.unit import TOO_MUCH, advise_unit, drowns, share_deviation
 from ostraka.mechanism.laws import l1_law
+from ostraka.poll import Poll
+from tests.laws.cases import Case
+
+
+def polled(**changes: Any) -> Poll:
+    return Case("cells", 2).poll(**changes)
+
+
+def of_persons(persons: int, **changes: Any) -> Poll:
+    return polled(protects="person", parties=None, persons=persons, **changes)
 
 
 def test_the_deviation_is_that_of_the_noise_on_a_share() -> None:
@@ -20,55 +31,43 @@ def test_the_deviation_is_that_of_the_noise_on_a_share() -> None:
 
 
 def test_few_parties_with_many_rows_are_told_of_persons() -> None:
-    told = advise_unit("party", 5, 1000, None, 1.0)
-    assert told is not None
-    assert "With 5 parties and ε = 1" in told
-    assert "share of a class by about 0.57" in told
-    assert "--protects person makes one: 5,000 rows are enough" in told
+    poll = polled(parties=5)
+    assert "With 5 parties and ε = 1 the noise that hides a whole party" in str(drowns(poll))
+    told = str(advise_unit(poll, 5, 1000))
+    assert "--protects person helps: with about 5,000 rows" in told
+    assert "by about 0.00057 only" in told
 
 
 def test_few_parties_with_few_rows_are_told_that_there_is_no_way() -> None:
-    told = advise_unit("party", 3, 2, None, 0.01)
-    assert told is not None
-    assert "by about 1.00: expect little of a model. More parties or a larger ε would help." in told
-    assert "--protects" not in told
+    poll = polled(parties=3, epsilon=0.01)
+    assert "by half and more" in str(drowns(poll))
+    assert advise_unit(poll, 3, 2) == "More parties, or a larger ε, would help."
 
 
 def test_few_persons_are_told_so() -> None:
-    told = advise_unit("person", 2, 10, 20, 0.1)
-    assert told is not None
-    assert "With 20 persons and ε = 0.1" in told
-    assert "expect little of a model" in told
+    poll = of_persons(20, epsilon=0.1)
+    assert "With 20 persons and ε = 0.1 the noise that hides one person" in str(drowns(poll))
+    assert advise_unit(poll, 2, 10) == "More parties, or a larger ε, would help."
 
 
 def test_who_could_promise_more_is_told_so() -> None:
-    told = advise_unit("person", 500, 10, 5000, 1.0)
-    assert told is not None
-    assert "500 parties are enough to protect whole parties at ε = 1" in told
+    told = str(advise_unit(of_persons(5000), 500, 10))
+    assert "500 parties may be enough to protect whole parties at ε = 1" in told
     assert "--protects party" in told
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        ("party", 1000, 10, None, 1.0),
-        ("person", 5, 1000, 5000, 1.0),
-        ("row", 5, 10, None, 1.0),
-        ("row", 100_000, 1, None, 1.0),
-    ],
-)
-def test_where_there_is_nothing_to_say_nothing_is_said(
-    given: tuple[str, int, int, int, float],
-) -> None:
-    assert advise_unit(*given) is None
+def test_where_there_is_nothing_to_say_nothing_is_said() -> None:
+    for poll, n_parties in ((polled(parties=1000), 1000), (of_persons(5000), 5)):
+        assert drowns(poll) is None
+        assert advise_unit(poll, n_parties, 1000) is None
 
 
-@given(st.integers(2, 10**6), st.integers(1, 10**4), st.floats(1e-3, 100.0))
-def test_parties_are_warned_just_where_their_shares_would_drown(
-    n: int, each: int, epsilon: float
-) -> None:
-    told = advise_unit("party", n, each, None, epsilon)
-    assert (told is not None) == (share_deviation(n, epsilon) > ENOUGH)
-    if told is not None:
-        helped = share_deviation(n * each, epsilon) <= ENOUGH
-        assert ("--protects person" in told) == helped
+@pytest.mark.parametrize("parties", [2, 10, 14, 15, 40, 1000])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_one_verdict_is_told_wherever_a_poll_is_described(parties: int, epsilon: float) -> None:
+    """What is expected, what is advised, and the numbers agree."""
+    poll = polled(parties=parties, epsilon=epsilon)
+    little = share_deviation(parties, epsilon) > TOO_MUCH
+    assert (drowns(poll) is not None) == little
+    assert described(poll)["Expect"].startswith("little") == little
+    assert (advise_unit(poll, parties, 100) is not None) == little

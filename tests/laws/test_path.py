@@ -598,7 +598,7 @@ def test_sets_without_a_public_geometry_are_refused(case: Case) -> None:
         ({"parties": -3}, "n_parties"),
         ({"parties": None}, "how many parties are expected"),
         ({"parties": None, "persons": 5}, "this poll protects one party"),
-        ({"protects": "person"}, "how many persons are expected"),
+        ({"protects": "person"}, "about how many persons there are"),
         ({"roll": ["a", "A "]}, "Party a is named more than once"),
         ({"roll": []}, "No party is named"),
         ({"title": "a\nb"}, "printable text"),

@@ -143,7 +143,7 @@ class TestLabels:
             (np.arange(10), 0),
             (np.array([b"red"] * 10), b"red"),
         ]:
-            complaint = r"is not among the 3 classes 'red', 'green', 'blue'. List every class"
+            complaint = r"is not among the 3 classes 'red', 'green', 'blue'\."
             with pytest.raises(UnknownClassError, match=complaint) as caught:
                 asked(Predicting(answers))
             assert caught.value.given == given_label

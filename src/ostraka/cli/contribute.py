@@ -17,6 +17,9 @@ EXAMPLES = (
     "[bold]ostraka contribute stroke.poll --model mine.onnx --party ward-3 --out ward-3.contribution[/]"
 )
 
+FAR = 5.0
+"""So many times the range (or deviation) of a public column: another unit, most likely."""
+
 
 def contribute(
     file: Annotated[Path, typer.Argument(help="The poll, as `ostraka poll create` writes.")],
@@ -80,10 +83,10 @@ def contribute(
 
     poll = Poll.load(file)
     if not check:
-        if out is None or party is None:
-            raise ParameterError(
-                "--party, --out", got=(party, out), allowed="both, or else --check"
-            )
+        for name, given in (("--party", party), ("--out", out)):
+            if given is None:
+                raise ParameterError(name, got=None, allowed="needed, unless you only --check")
+        assert out is not None
         check_new(out, force)
         _check_distinct(out, file, data, model)
     if model is not None:
@@ -96,6 +99,7 @@ def contribute(
         _fits(poll, table)
         return
     made = _from_rows(poll, table, str(party), local, jobs)
+    _warn(poll, table)
     _report(poll, made, f"{len(table):,} rows of {Path(str(data)).name}", out)
 
 
@@ -126,9 +130,13 @@ def _read(
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError
 
-    if data is None or label_column is None:
-        allowed = "your labelled samples and the column of their classes; or else --model"
-        raise ParameterError("data, --label-column", got=(data, label_column), allowed=allowed)
+    if data is None:
+        raise ParameterError("data", got=None, allowed="your labelled samples; or else --model")
+    if label_column is None or label_column in (poll.task.feature_names or ()):
+        allowed = (
+            "the column with the classes, which is none of the columns that the poll learns from"
+        )
+        raise ParameterError("--label-column", got=label_column, allowed=allowed)
     if (person_column is not None) is not (poll.promise.protects == "person"):
         allowed = f"a column where the poll protects persons, none elsewhere: this one protects one {poll.promise.protects}"
         raise ParameterError("--person-column", got=person_column, allowed=allowed)
@@ -149,8 +157,12 @@ def _read(
 
 
 def _from_rows(poll: Poll, table: Table, party: str, local: str, jobs: int) -> Contribution:
+    from ostraka.errors import ParameterError
     from ostraka.party.training.named import named
 
+    if local != "linear" and not poll.votes:
+        allowed = f'"linear": in a poll by {poll.method.name} no classifier votes'
+        raise ParameterError("--local", got=local, allowed=allowed)
     template = None if local == "linear" else named(local)
     samples = table.samples if len(table) else _no_rows(poll)
     return poll.contribute(
@@ -183,6 +195,28 @@ def _fits(poll: Poll, table: Table) -> None:
     if table.parties is not None:
         canonical_each(table.parties, len(table))
     typer.echo(f"{len(table):,} rows fit the poll. Nothing was computed and nothing was written.")
+    _warn(poll, table)
+
+
+def _warn(poll: Poll, table: Table) -> None:
+    """What a party should know of its own table; shown here, sent nowhere."""
+    import numpy as np
+
+    if len(table) == 0:
+        typer.echo("Mind: your table has NO rows. You count all the same, with zeros.")
+        return
+    public = poll.task.preprocessing
+    if hasattr(table.samples, "tocsr") or public.center is None or public.scale is None:
+        return
+    with np.errstate(all="ignore"):
+        far = np.abs(np.asarray(table.samples, dtype=np.float64) - public.center) / public.scale
+        odd = np.flatnonzero(np.median(far, axis=0) > FAR)
+    names = poll.task.feature_names or tuple(map(str, range(public.center.size)))
+    for column in odd[:5]:
+        typer.echo(
+            f"Mind: most of your values of {names[column]} are far from those of the public samples. "
+            "Are they in the same unit?"
+        )
 
 
 def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> None:

@@ -15,7 +15,9 @@ EXAMPLES = "Examples: [bold]ostraka inspect model.ostraka[/]   [bold]ostraka ins
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(help="A release, as `ostraka learn` writes.")],
+    file: Annotated[
+        Path, typer.Argument(help="A release, as `ostraka release` and `ostraka learn` write.")
+    ],
     json: Annotated[
         bool, typer.Option("--json", help="Print the certificate as JSON instead.")
     ] = False,

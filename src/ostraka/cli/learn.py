@@ -189,6 +189,7 @@ def learn(
         drop=drop or (),
         n_columns=columns,
         text_labels=classes is not None,
+        may_be_empty=data.is_dir() or roll is not None,  # who has no rows counts
     )
     if columns is None and hasattr(table.samples, "tocsr"):
         raise ParameterError(

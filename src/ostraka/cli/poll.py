@@ -144,7 +144,7 @@ def create(
     from rich.markup import escape
 
     from ostraka.cli.words import names_in, words
-    from ostraka.expect.unit import advise_unit
+    from ostraka.expect.unit import advise_unit, drowns
     from ostraka.files import check_new
     from ostraka.poll import Poll
     from ostraka.release import Release
@@ -178,12 +178,11 @@ def create(
     poll.save(out)
     _print(poll)
     number = parties if parties is not None else len(asked or ())
-    told = advise_unit(poll.promise.protects, number, samples_each or 10, persons, epsilon)
+    told, console = advise_unit(poll, number, samples_each or 10), _console()
     if told is not None:
-        _console().print(f"[yellow]Mind:[/] {told}")
-    _console().print(
-        f"\nWrote [bold]{escape(str(out))}[/]. Send it to every party; it holds nothing private."
-    )
+        console.print(f"[yellow]Mind:[/] {told}")
+    ready = "Send it to every party; it holds nothing private." if drowns(poll) is None else ""
+    console.print(f"\nWrote [bold]{escape(str(out))}[/]. {ready}")
 
 
 @app.command(

@@ -13,7 +13,9 @@ EXAMPLES = (
 
 
 def predict(
-    file: Annotated[Path, typer.Argument(help="A release, as `ostraka learn` writes.")],
+    file: Annotated[
+        Path, typer.Argument(help="A release, as `ostraka release` and `ostraka learn` write.")
+    ],
     data: Annotated[
         Path,
         typer.Argument(

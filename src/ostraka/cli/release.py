@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ostraka.party.contribution import Contribution
     from ostraka.poll import Poll
     from ostraka.release import Release
     from ostraka.tally import Tally
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "Example: [bold]ostraka release stroke.poll inbox/ --ledger budgets.db --out model.ostraka[/]"
 )
-FEW = 20
+FEW = 100
 
 
 def release(
@@ -121,19 +122,33 @@ def _counted(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tal
     from ostraka.tally import Tally
 
     files = sorted(path for path in inbox.iterdir() if not path.name.startswith("."))
-    tally, refused = Tally(poll), []
+    tally, refused, came = Tally(poll), [], dict[str, Path]()
     for path in watch("Counting", console.is_terminal)(files, len(files)):
         try:
-            tally.add(poll.opened(Contribution.load(path), trust))
-        except (FormatError, InputError, OSError) as error:
-            refused.append((path.name, getattr(error, "problem", None) or str(error)))
-    console.print(f"[green]In[/]: {len(tally.names):,}{_listed(tally.names)}")
+            given = Contribution.load(path)
+            if given.party in came:
+                raise InputError(_again(given, came[given.party]), "Leave one of the two.")
+            tally.add(poll.opened(given, trust))
+            came[given.party] = path
+        except (FormatError, InputError) as error:
+            refused.append((path.name, str(error.problem)))
+        except OSError as error:
+            refused.append((path.name, error.strerror or str(error)))
+    expected = f" of about {poll.expected_units:,}" if poll.promise.protects == "party" else ""
+    console.print(f"[green]In[/]: {len(tally.names):,}{expected}{_listed(tally.names)}")
     if poll.roll is not None:
         console.print(f"[yellow]Missing[/]: {len(tally.missing):,}{_listed(tally.missing)}")
     console.print(f"[red]Refused[/]: {len(refused):,}")
     for name, why in refused:
-        console.print(f"  {escape(name)}: {escape(str(why))}")
+        console.print(f"  {escape(name)}: {escape(why)}")
     return tally
+
+
+def _again(given: Contribution, counted: Path) -> str:
+    from ostraka.party.contribution import Contribution
+
+    same = "the same numbers" if Contribution.load(counted) == given else "OTHER numbers"
+    return f"Party {given.party} was counted already, from {counted.name}, with {same}."
 
 
 def _listed(names: list[str]) -> str:
@@ -153,7 +168,8 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path, console: 
     released = publish(poll, tally, ledger=ledger)
     assert isinstance(released, Release)
     save(released, out)
-    console.print(f"Wrote [bold]{escape(str(out))}[/].")
+    charged = "Every party was charged." if ledger else "No ledger: nobody's account was charged."
+    console.print(f"Wrote [bold]{escape(str(out))}[/]. {charged}")
     console.print(str(released.certificate), markup=False)
     told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
     if told is not None:

@@ -220,8 +220,10 @@ def _read_folder(
         }
         tables = [read(file, may_be_empty=True, **options) for file in held]
     found = [(_party_name(file), table) for file, table in zip(held, tables) if len(table)]
-    if not found:
-        raise InputError(f"No file in the folder {folder} has rows.", "Give at least one sample.")
+    if not found and not tables:
+        raise InputError(f"Every file in the folder {folder} is empty.", "Give at least one table.")
+    if not found:  # then nobody has rows: all of them count
+        return Table(tables[0].samples, tables[0].labels, np.array([], dtype=str), tuple(names))
     tables = [table for _, table in found]
     parties = np.repeat([name for name, _ in found], [len(table) for table in tables])
     labels = (
@@ -354,7 +356,7 @@ def _from_frame(
 def _numeric(frame: Any, path: Path) -> Any:
     if frame.shape[0] == 0:
         return frame  # without rows there are no types
-    texts = [name for name in frame.columns if frame[name].dtype.kind not in "biuf"]
+    texts = [name for name in frame.columns if not _is_numeric(frame[name])]
     if texts:
         raise InputError(
             f"{path.name} has columns that are not numbers: {_listed(texts)}.",
@@ -369,6 +371,18 @@ def _numeric(frame: Any, path: Path) -> Any:
     if frame.shape[1] == 0:
         raise InputError(f"{path.name} has no feature columns left.", "Keep at least one.")
     return frame.astype(np.float64)
+
+
+def _is_numeric(column: Any) -> bool:
+    """Whether it holds numbers. Whole ones beyond 64 bits come as objects or texts: one party's must not refuse everybody's."""
+    import pandas as pd
+
+    if column.dtype.kind in "biuf":
+        return True
+    if column.dtype.kind not in "OUT" or column.isna().all():
+        return False
+    numbers = pd.to_numeric(column, errors="coerce")
+    return bool((numbers.isna() == column.isna()).all())
 
 
 def _listed(names: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ostraka.expect.planner import METHODS as PAPERS
 from ostraka.expect.planner import noise_to_signal
-from ostraka.expect.unit import share_deviation
+from ostraka.expect.unit import drowns, share_deviation
 from ostraka.methods.parts import method_parts
 from ostraka.party.contribution import HEADER, Kind, payload_bytes
 from ostraka.poll import Poll
@@ -130,20 +130,18 @@ def _shown(size: int) -> str:
 
 def _promises(poll: Poll) -> str:
     epsilon, delta = poll.promise.epsilon, poll.mechanism(poll.expected_units).delta
-    factor = math.exp(min(epsilon, 700.0))
     whose = _WHOSE[poll.promise.protects]
     but = f", but for a chance of {delta:g}" if delta else ""
-    text = (
-        f"ε = {epsilon:g}"
-        + (f", δ = {delta:g}" if delta else "")
-        + f" for {whose}: were they replaced by anything else, no model "
-        f"would become more than {factor:.3g} times as likely or unlikely{but}."
-    )
+    by = f"{math.exp(epsilon):.3g} times as likely or unlikely" if epsilon <= 10.0 else ""
+    text = f"ε = {epsilon:g}" + (f", δ = {delta:g}" if delta else "") + f" for {whose}: "
+    text += "were they replaced by anything else, no model would become more than "
+    text += f"{by or f'e^{epsilon:g} times as likely'}{but}."
+    text += "" if by else " That protects against little; around 1 is a real promise."
     start = poll.method.start
     if start is not None:
         text += (
-            f" It starts from the release {start.digest[:12]}, which has cost ε = {start.epsilon:g} already: "
-            f"together ε = {start.epsilon + epsilon:g}."
+            f" It starts from the release {start.digest[:12]}, which has cost ε = {start.certificate.epsilon:g} already: "
+            f"together ε = {start.certificate.epsilon + epsilon:g}."
         )
     if poll.promise.protects == "person":
         text += " Whoever has data at two holders is protected for twice that."
@@ -158,20 +156,25 @@ def _trusts(poll: Poll) -> str:
 
 
 def _expect(poll: Poll) -> str:
-    n_classes = len(poll.task.classes)
+    ratio, little = noise_ratio(poll), drowns(poll)
+    if ratio is not None:
+        verdict = "some is lost"
+        if not 0.3 <= ratio <= 1.0:
+            verdict = "little is lost" if ratio < 0.3 else "little is left"
+        return f"noise {ratio:.2g} times as long as the longest model there can be: {verdict}"
+    if little is not None:
+        return little
     if poll.forecast is not None:
         return (
             f"on made-up labels of the public samples, models agreed with {poll.forecast:.0%} of them "
-            f"(guessing: {1.0 / n_classes:.0%}). Made-up labels are not yours: this ranks polls, it promises nothing."
+            f"(guessing: {1.0 / len(poll.task.classes):.0%}). Made-up labels are not yours: this ranks "
+            "polls, it promises nothing."
         )
-    ratio = noise_ratio(poll)
-    if ratio is not None:
-        verdict = (
-            "little is lost" if ratio < 0.3 else "little is left" if ratio > 1.0 else "some is lost"
-        )
-        return f"noise {ratio:.2g} times as long as the longest model there can be: {verdict}"
     off = share_deviation(poll.expected_units, poll.promise.epsilon)
-    return f"the noise would move the share of a class by about {min(off, 1.0):.2g}; below 0.05 there is room for a model"
+    return (
+        f"the noise would move the share of a class by about {off:.2g}; below 0.2 there is room for "
+        "a model"
+    )
 
 
 def noise_ratio(poll: Poll) -> float | None:

@@ -5,21 +5,22 @@
     s       –           the standard deviation that noise puts on the share of one class, √8/(Mε)
 
 Whatever the method, a model knows at least the shares of the classes. A party that is replaced moves
-them by 2 in L1, so hiding it takes noise of deviation √8/(Mε) on each; where that is not small, no
-model can be. Holders are often few and persons many: the same rows, protected person by person, carry
-a model where protected holder by holder they cannot.
+them by 2 in L1, so hiding it takes noise of deviation √8/(Mε) on each; where that is large, no model
+can be. Holders are often few and persons many: the same rows, protected person by person, carry a
+model where protected holder by holder they cannot.
 """
 
 from __future__ import annotations
 
 import math
 
+from ostraka.poll import Poll
 from ostraka.public.promise import plural
 
-__all__ = ["advise_unit", "share_deviation"]
+__all__ = ["advise_unit", "drowns", "share_deviation"]
 
-ENOUGH = 0.06
-"""Shares known to within this leave room for a model: Mε of about 50."""
+TOO_MUCH = 0.2
+"""Where shares are moved by more than this, little is left of any model: Mε below 14."""
 
 
 def share_deviation(n_units: int, epsilon: float) -> float:
@@ -27,32 +28,36 @@ def share_deviation(n_units: int, epsilon: float) -> float:
     return math.sqrt(8.0) / (n_units * epsilon)
 
 
-def advise_unit(
-    protects: str, n_parties: int, samples_each: int, n_persons: int | None, epsilon: float
-) -> str | None:
-    """A word of advice on whom to protect; None where there is nothing to say."""
-    n_units = n_parties if n_persons is None else n_persons
-    off = share_deviation(n_units, epsilon)
-    if protects == "party" and off > ENOUGH:
-        rows = n_parties * samples_each
-        told = (
-            f"With {plural('party', n_parties)} and ε = {epsilon:g} the noise that hides a whole party "
-            f"moves even the share of a class by about {min(off, 1.0):.2f}: expect little of a model."
-        )
-        if share_deviation(rows, epsilon) <= ENOUGH:
-            return (
-                f"{told} If it is persons whose data must be hidden, and each holder may bound them, "
-                f"--protects person makes one: {plural('row', rows)} are enough."
-            )
-        return f"{told} More parties or a larger ε would help."
-    if protects == "person" and off > ENOUGH:
+def drowns(poll: Poll) -> str | None:
+    """What to say of a poll whose noise leaves little of any model; None if it leaves enough."""
+    n, epsilon, unit = poll.expected_units, poll.promise.epsilon, poll.promise.protects
+    off = share_deviation(n, epsilon)
+    if off <= TOO_MUCH:
+        return None
+    whole = f"one {unit}" if unit != "party" else "a whole party"
+    moved = "by half and more" if off > 0.5 else f"by about {off:.2f}"
+    return (
+        f"little. With {plural(unit, n)} and ε = {epsilon:g} the noise that hides {whole} moves even "
+        f"the share of a class {moved}."
+    )
+
+
+def advise_unit(poll: Poll, n_parties: int, samples_each: int) -> str | None:
+    """A word of advice on whom to protect, from the numbers that a poll was made with; None if there is nothing to say."""
+    epsilon, unit = poll.promise.epsilon, poll.promise.protects
+    if drowns(poll) is not None:
+        n_rows = n_parties * samples_each
+        of_rows = share_deviation(n_rows, epsilon)
+        if unit != "party" or of_rows > TOO_MUCH:
+            return "More parties, or a larger ε, would help."
         return (
-            f"With {plural('person', n_units)} and ε = {epsilon:g} the noise moves the share of a class "
-            f"by about {min(off, 1.0):.2f}: expect little of a model."
+            "If it is single persons whose data must be hidden, and every holder may be trusted to "
+            f"bound its own persons, --protects person helps: with about {plural('row', n_rows)} in "
+            f"all the noise would move a share by about {of_rows:.2g} only."
         )
-    if protects == "person" and share_deviation(n_parties, epsilon) <= ENOUGH:
+    if unit == "person" and share_deviation(n_parties, epsilon) <= TOO_MUCH:
         return (
-            f"{plural('party', n_parties)} are enough to protect whole parties at ε = {epsilon:g}, "
-            "which promises more: --protects party."
+            f"{plural('party', n_parties)} may be enough to protect whole parties at ε = {epsilon:g}, "
+            "which promises more: try --protects party."
         )
     return None

@@ -135,7 +135,8 @@ class Ledger:
         if unit not in ("party", self._protects):
             raise InputError(
                 f"This release protects one {unit}, but the ledger keeps accounts of whole parties.",
-                'Keep it in a ledger of its own: Ledger.create(..., protects="person").',
+                "Keep it in a ledger of persons: `ostraka ledger init NEW --protects person ...`, or "
+                'Ledger.create(..., protects="person").',
             )
 
     def settle(self, charge: Charge | int, release: _Published | str) -> None:

@@ -15,6 +15,7 @@ many came is known when the poll is closed, and enters as a divisor and into the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, final, get_args
@@ -29,6 +30,7 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.preprocessing import is_sparse
 from ostraka.public.promise import MOST_PARTIES, Promise
 from ostraka.public.task import Task
+from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Domain, Units
 
@@ -60,10 +62,12 @@ class Start:
     """What a second round rests on, besides its arrays."""
 
     digest: str
-    epsilon: float
-    delta: float
-    rehearsed: bool
-    """Drawn with a seed: nothing that rests on it can be released."""
+    certificate: Certificate
+
+    @property
+    def rehearsed(self) -> bool:
+        """Drawn with a seed: nothing that rests on it can be released."""
+        return self.certificate.randomness != FROM_THE_SYSTEM
 
 
 @final
@@ -169,6 +173,16 @@ def public_features(public: AuxiliarySet | Task, name: str) -> tuple[AuxiliarySe
         raise ParameterError("auxiliary", got="sparse features", allowed=allowed)
     features: Array = public.features
     return public, features
+
+
+def check_positive(method: Any) -> None:
+    """Refuse numbers that would only fail, or mislead, after the noise."""
+    for name in ("clip_factor", "grid", "samples_each"):
+        value = getattr(method, name, 1)
+        if not (0 < value < math.inf):
+            raise ParameterError(name, got=value, allowed="a positive number")
+    if getattr(method, "penalty", None) is not None:
+        number("penalty", method.penalty, *PENALTIES)
 
 
 def check_shapes(**arrays: tuple[Any, str]) -> dict[str, int]:

@@ -22,7 +22,7 @@ sampling and what a line cannot fit each have their variance.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, final
 
 import numpy as np
@@ -33,7 +33,15 @@ from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.denoise import self_trained, uniform
 from ostraka.methods.after_noise.shift import ALARM, shrunken, surprise
-from ostraka.methods.base import Block, Options, Work, check_shapes, public_features, whole
+from ostraka.methods.base import (
+    Block,
+    Options,
+    Work,
+    check_positive,
+    check_shapes,
+    public_features,
+    whole,
+)
 from ostraka.methods.noisy_sum import differences, hidden_ball
 from ostraka.party.products import own_products
 from ostraka.party.quiet import quietly
@@ -71,7 +79,7 @@ class Cells:
     name: ClassVar[str] = "cells"
     start: ClassVar[None] = None
 
-    features: Array
+    features: Array = field(repr=False)
     centres: Array
     assigned: NDArray[np.int64]
     """The cell of each auxiliary row."""
@@ -87,6 +95,7 @@ class Cells:
     """Whether the model labels the auxiliary set once more; None: yes."""
 
     def __post_init__(self) -> None:
+        check_positive(self)
         n_cells = check_shapes(
             features=(self.features, "Np"),
             centres=(self.centres, "Gp"),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, final
 
 import numpy as np
@@ -27,8 +27,8 @@ from ostraka.mechanism.geometry import class_basis
 from ostraka.mechanism.laws import Exact, l2_variance
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.denoise import best_k, feasible_labels, ridge, self_trained
-from ostraka.methods.base import Block, Options, Work, check_shapes, public_features
-from ostraka.methods.noisy_sum import differences, hidden_sum
+from ostraka.methods.base import Block, Options, Work, check_positive, check_shapes, public_features
+from ostraka.methods.noisy_sum import differences, hidden_sum, numbers_sent
 from ostraka.methods.votes import count_ballots
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
@@ -54,7 +54,7 @@ class Consensus:
     name: ClassVar[str] = "consensus"
     start: ClassVar[None] = None
 
-    features: Array
+    features: Array = field(repr=False)
     white: Array
     """Φ̂ as float64: whole numbers, exactly."""
     contrasts: Array
@@ -66,6 +66,7 @@ class Consensus:
     """Whether the model labels the auxiliary set once more; None: where the noise is large enough."""
 
     def __post_init__(self) -> None:
+        check_positive(self)
         check_shapes(
             features=(self.features, "Np"),
             white=(self.white, "Nk"),
@@ -73,8 +74,9 @@ class Consensus:
             differences=(self.contrasts[1:], "cc"),
         )
         for table in (self.white, self.contrasts):
-            if not (np.isfinite(table).all() and (np.abs(table) < 2.0**52).all()):
-                raise ParameterError("white, contrasts", got="large numbers", allowed="below 2^52")
+            # The bound is computed from the tables, and so is the sum: they must be the same numbers.
+            if not ((np.abs(table) < 2.0**52).all() and (table == np.rint(table)).all()):
+                raise ParameterError("white, contrasts", got="others", allowed="whole numbers")
 
     @classmethod
     def create(
@@ -123,7 +125,7 @@ class Consensus:
         """ℓ2 noise (or a Gaussian) for one ballot's move of Y."""
         self._check_size(n_units)
         k, n_differences = self.white.shape[1], self.contrasts.shape[1]
-        coordinates = f"{k} whitened directions, {n_differences} differences of classes"
+        coordinates = numbers_sent(k, self.n_classes)
         sensitivity = vote_sensitivity(self.white, self.contrasts)
         grid = 2.0 ** -(WHITE_BITS + CONTRAST_BITS)
         return hidden_sum(sensitivity, k * n_differences, grid, promise, n_units, coordinates)

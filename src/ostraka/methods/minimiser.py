@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -63,7 +63,7 @@ class _Minimiser:
     soft: ClassVar[bool]
     start: ClassVar[None] = None
 
-    features: Any
+    features: Any = field(repr=False)
     """None where they are private: the coordinator attaches them (`with_features`)."""
     n_samples: int
     n_features: int
@@ -86,9 +86,16 @@ class _Minimiser:
         ):
             allowed = f"{self.n_features} rows, no more columns"
             raise ShapeError("span", got=self.span.shape, allowed=allowed)
-        if not (0.0 <= self.gradient_factor <= 1.0 and self.row_terms >= 1):
+        # What enters the noise is not believed: a poll comes from a file. (A wrong span is harmless:
+        # its own norm enters.)
+        least, terms = 1.0, self.n_features
+        if self.features is not None and not self.private:
+            terms = _row_terms(self.features)
+            least = gradient_factor(self.features) if self.gradient_factor < 1.0 else 0.0
+        if not (least * (1.0 - 1e-9) <= self.gradient_factor <= 1.0 and self.row_terms == terms):
             got = (self.gradient_factor, self.row_terms)
-            raise ParameterError("gradient_factor, row_terms", got=got, allowed="0 to 1; 1 or more")
+            allowed = f"at least {least:.9g}, and {terms}, as the auxiliary set has"
+            raise ParameterError("gradient_factor, row_terms", got=got, allowed=allowed)
         Options(lambda_=self.lambda_, calibration=self.calibration)
         loss_for(self.n_classes, self.loss)
 
@@ -109,7 +116,7 @@ class _Minimiser:
             n_samples=public.n_samples,
             n_features=public.n_features,
             n_classes=public.n_classes,
-            row_terms=public.n_features,
+            row_terms=public.n_features if public.private else _row_terms(public.features),
             lambda_=options.lambda_,
             calibration=options.calibration,
             loss=options.loss,
@@ -118,18 +125,10 @@ class _Minimiser:
         return made if public.private else made._with_geometry()
 
     def _with_geometry(self) -> Self:
-        features = self.features
-        terms = self.n_features
-        if is_sparse(features):
-            terms = int((features.indptr[1:] - features.indptr[:-1]).max())
         if self.calibration == "paper":
-            return replace(self, row_terms=terms)
-        return replace(
-            self,
-            row_terms=terms,
-            gradient_factor=gradient_factor(features),
-            span=span_basis(features),
-        )
+            return self
+        factor, span = gradient_factor(self.features), span_basis(self.features)
+        return replace(self, gradient_factor=factor, span=span)
 
     def with_features(self, features: Any) -> Self:
         """The same with the private auxiliary features, which no file carries."""
@@ -312,3 +311,10 @@ def _grid_spacing(sensitivity: float, dimension: int) -> float:
     """The largest power of two for which g√D ≤ 2⁻²⁰·S."""
     exponent = math.floor(math.log2(sensitivity / math.sqrt(dimension)))
     return math.ldexp(1.0, exponent - GRID_BITS)
+
+
+def _row_terms(features: Any) -> int:
+    """What a row stores, at most."""
+    if not is_sparse(features):
+        return int(features.shape[1])
+    return max(1, int((features.indptr[1:] - features.indptr[:-1]).max()))

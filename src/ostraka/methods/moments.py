@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, final
 
 import numpy as np
@@ -32,8 +32,16 @@ from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.denoise import feasible_labels, ridge, self_trained
 from ostraka.methods.after_noise.shift import ALARM, shrunken, surprise, tilted
-from ostraka.methods.base import Block, Options, Work, check_shapes, public_features, whole
-from ostraka.methods.noisy_sum import differences, hidden_ball
+from ostraka.methods.base import (
+    Block,
+    Options,
+    Work,
+    check_positive,
+    check_shapes,
+    public_features,
+    whole,
+)
+from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
 from ostraka.methods.party_vectors import choose_directions, party_means, rounded_blocks
 from ostraka.methods.simulated import N_SIMULATED, SimulatedParties
 from ostraka.party.products import own_products
@@ -59,7 +67,7 @@ class Moments:
     name: ClassVar[str] = "moments"
     start: ClassVar[None] = None
 
-    features: Array
+    features: Array = field(repr=False)
     whitening: Array
     contrasts: Array
     length: int
@@ -74,6 +82,7 @@ class Moments:
     """Where the mean feature is released: what it is for parties made of auxiliary rows, shortening included."""
 
     def __post_init__(self) -> None:
+        check_positive(self)
         found = check_shapes(
             features=(self.features, "Np"),
             whitening=(self.whitening, "pk"),
@@ -137,9 +146,8 @@ class Moments:
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise (or a Gaussian) for two vectors of the ball."""
-        k, n_differences = self.whitening.shape[1], len(self.contrasts) - 1
         mean = " and their mean" if self.expected is not None else ""
-        coordinates = f"{k} whitened directions, {n_differences} differences of classes{mean}"
+        coordinates = numbers_sent(self.whitening.shape[1], self.n_classes) + mean
         return hidden_ball(self.domain, self.grid, promise, n_units, coordinates)
 
     def statistic(self, total: Units, mechanism: Mechanism) -> Exact:  # noqa: ARG002

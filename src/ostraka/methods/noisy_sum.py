@@ -25,7 +25,7 @@ from ostraka.release.certificate import NoisySum
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, longest
 
-__all__ = ["differences", "hidden_ball", "hidden_sum", "lattice"]
+__all__ = ["differences", "hidden_ball", "hidden_sum", "lattice", "numbers_sent"]
 
 
 def lattice(radius: float, dimension: int) -> tuple[float, Ball]:
@@ -85,3 +85,13 @@ def differences(weights: Array) -> Array:
     if weights.shape[1] > 2:
         return np.ascontiguousarray(weights)
     return np.ascontiguousarray(weights[:, 1] - weights[:, 0])
+
+
+def numbers_sent(n_directions: int, n_classes: int) -> str:
+    """What a vector speaks of, for the certificate."""
+    directions = (
+        "1 whitened direction" if n_directions == 1 else f"{n_directions} whitened directions"
+    )
+    if n_classes == 2:
+        return f"{directions}, the difference of two classes"
+    return f"{directions}, {n_classes - 1} differences of classes"

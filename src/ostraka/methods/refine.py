@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -40,11 +40,12 @@ from ostraka.methods.base import (
     Options,
     Start,
     Work,
+    check_positive,
     check_shapes,
     public_features,
     whole,
 )
-from ostraka.methods.noisy_sum import differences, hidden_ball
+from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
 from ostraka.methods.party_vectors import choose_directions, party_means, rounded_blocks
 from ostraka.methods.simulated import SimulatedParties
 from ostraka.party.products import own_products
@@ -54,6 +55,7 @@ from ostraka.public.promise import Promise
 from ostraka.public.task import Task
 from ostraka.public.whitening import Whitening
 from ostraka.release import Rehearsed, Release
+from ostraka.release.certificate import Certificate
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Units
 
@@ -77,7 +79,7 @@ class Refine:
 
     name: ClassVar[str] = "refine"
 
-    features: Array
+    features: Array = field(repr=False)
     guess: Array
     """t·W₀."""
     whitening: Array
@@ -88,15 +90,16 @@ class Refine:
     grid: float
     clip_factor: float
     start_digest: str
-    start_epsilon: float
-    start_delta: float
-    start_rehearsed: bool
+    start_certificate: str
+    """Of the release that this round rests on, as JSON: what it cost, whom it protects."""
     student: bool | None = None
     """Whether the model labels the auxiliary set once more; None: yes."""
     penalty: float | None = None
     """Of the last fit, if it was set."""
 
     def __post_init__(self) -> None:
+        _ = self.start
+        check_positive(self)
         check_shapes(
             features=(self.features, "Np"),
             guess=(self.guess, "pK"),
@@ -135,9 +138,7 @@ class Refine:
             grid=chosen.grid,
             clip_factor=chosen.clip_factor,
             start_digest=start.digest,
-            start_epsilon=start.certificate.epsilon,
-            start_delta=start.certificate.delta,
-            start_rehearsed=isinstance(start, Rehearsed),
+            start_certificate=start.certificate.to_json(),
             student=False if options.shift else None,
             penalty=options.penalty,
         )
@@ -145,12 +146,8 @@ class Refine:
     @property
     def start(self) -> Start:
         """The release that this round rests on."""
-        return Start(
-            digest=self.start_digest,
-            epsilon=self.start_epsilon,
-            delta=self.start_delta,
-            rehearsed=self.start_rehearsed,
-        )
+        certificate = Certificate.from_json(self.start_certificate)
+        return Start(digest=self.start_digest, certificate=certificate)
 
     @property
     def n_classes(self) -> int:
@@ -186,11 +183,8 @@ class Refine:
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise (or a Gaussian) for two vectors of the ball."""
-        k, n_differences = self.whitening.shape[1], self.contrasts.shape[1]
-        coordinates = (
-            f"{k} whitened directions, {n_differences} differences of classes, "
-            "less what the start explains"
-        )
+        sent = numbers_sent(self.whitening.shape[1], self.n_classes)
+        coordinates = f"{sent}, less what the start explains"
         return hidden_ball(self.domain, self.grid, promise, n_units, coordinates)
 
     def statistic(self, total: Units, mechanism: Mechanism) -> Exact:  # noqa: ARG002

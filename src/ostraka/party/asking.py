@@ -27,12 +27,9 @@ from ostraka.party.quiet import quietly, restart_streams
 from ostraka.public.classes import ClassIndex, Indices
 from ostraka.public.preprocessing import Samples
 
-__all__ = ["CHUNK_ROWS", "FAILURES", "Votes", "ask_votes"]
+__all__ = ["CHUNK_ROWS", "Votes", "ask_votes"]
 
 CHUNK_ROWS = 8192
-
-FAILURES = (Exception, SystemExit)
-"""How a classifier may end on somebody's rows; an interruption by the user is not among them."""
 
 Votes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Class indices in the smallest type that holds them."""
@@ -87,7 +84,9 @@ def _without_failing(ask: Asked, fallback: int) -> Asked:
             restart_streams()  # what was drawn for other samples must not shift what this one draws
             try:
                 return ask(samples, start, stop)
-            except FAILURES:
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # compiled libraries have failures of their own
                 return np.full(stop - start, fallback)
 
     return carefully

@@ -179,7 +179,7 @@ def _checked(given: Contribution) -> NDArray[Any]:
     else:
         kind = np.dtype(np.uint8 if given.kind is Kind.CLASSIFIER else np.int64)
     copied = values.astype(kind).reshape(shape)
-    if given.kind is Kind.VECTOR and not (abs(copied) < 2**31).all():
+    if given.kind is Kind.VECTOR and not (copied.min() > -(2**31) and copied.max() < 2**31):
         raise ParameterError("values", got="a number of more than 31 bits", allowed="shorter ones")
     copied.flags.writeable = False
     return copied

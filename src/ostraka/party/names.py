@@ -20,11 +20,11 @@ asked, keeps strangers out.
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,6 @@ EXACT_WHOLE = 2**53
 ALLOWED = "texts or whole numbers"
 _EXACT_WHOLE_OF = {"float16": 2**11, "halffloat": 2**11, "float32": 2**24, "float": 2**24}
 """Shorter floats skip them sooner; by the names of numpy, pandas, polars and pyarrow."""
-_WHOLE = re.compile(r"([+-]?)0*(\d+)(?:\.0*)?", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII)
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f"
@@ -123,6 +122,7 @@ def _folded(text: str) -> str:
     while name != previous:  # folding may open another composition; a few rounds at most
         previous = name
         name = unicodedata.normalize("NFKC", " ".join(name.split()).casefold())
+        name = "".join(map(_plain, name))
     if not name:
         allowed = "a name that is not empty"
         raise ParameterError("party", got=text, allowed=allowed)
@@ -130,16 +130,22 @@ def _folded(text: str) -> str:
     if _UNSEEN.search(name):
         allowed = "a name without characters that do not show"
         raise ParameterError("party", got=ascii(text), allowed=allowed)
-    return _as_whole(name) or name
+    return _as_number(name) or name
 
 
-def _as_whole(name: str) -> str | None:
-    """The whole number that a table's reader would see in the text: exact, or as a double."""
-    exact = _WHOLE.fullmatch(name)
-    if exact is not None:
-        return exact[2] if exact[1] != "-" or exact[2] == "0" else f"-{exact[2]}"
-    value = float(name) if _DECIMAL.fullmatch(name) else math.nan
-    return str(int(value)) if value.is_integer() and abs(value) < EXACT_WHOLE else None
+def _plain(letter: str) -> str:
+    """Digits of every script as ours; a dotless i, which is a capital I for some, as i."""
+    digit = unicodedata.decimal(letter, None)
+    return "i" if letter == "ı" else letter if digit is None else str(digit)
+
+
+def _as_number(name: str) -> str | None:
+    """The number that a table's reader would see in the text, written out in one way."""
+    if not _DECIMAL.fullmatch(name) or abs(Decimal(name).adjusted()) > LONGEST_NAME:
+        return None
+    written = format(Decimal(name), "f").removeprefix("+")
+    written = written.rstrip("0").rstrip(".") if "." in written else written
+    return "0" if written in ("-0", "") else written
 
 
 def _decoded(name: bytes) -> str:

@@ -16,7 +16,9 @@ ClassName: TypeAlias = str | int
 Indices: TypeAlias = NDArray[np.int64]
 
 UNKNOWN = -1
-ALLOWED_CLASSES = "a list of at least two distinct names, either all strings (without NUL) or all integers of 64 bits"
+ALLOWED_CLASSES = (
+    "a list of at least two distinct names, either all printable texts or all integers of 64 bits"
+)
 
 
 def checked_classes(classes: Iterable[Any]) -> tuple[ClassName, ...]:
@@ -35,8 +37,8 @@ def checked_classes(classes: Iterable[Any]) -> tuple[ClassName, ...]:
 
 
 def _all_texts(names: tuple[Any, ...]) -> bool:
-    # numpy drops NULs at the end of a text, so such a name would not come back from a classifier.
-    return all(isinstance(name, str) and "\0" not in name for name in names)
+    # Names are shown to people, on terminals: what would move the cursor is no name. (numpy also drops NULs at the end.)
+    return all(isinstance(name, str) and name.isprintable() for name in names)
 
 
 def _all_integers(names: tuple[Any, ...]) -> bool:

@@ -38,6 +38,10 @@ class Task:
             raise ParameterError(
                 "n_features", got=self.n_features, allowed=f"{given}, as the preprocessing gives"
             )
+        if not all(name.isprintable() for name in self.feature_names or ()):
+            raise ParameterError(
+                "feature_names", got="control characters", allowed="printable texts"
+            )
         if self.feature_names is not None and len(self.feature_names) != self.n_columns:
             raise ShapeError(
                 "feature_names",

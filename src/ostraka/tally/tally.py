@@ -14,7 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, final
 
-from ostraka.errors import InputError, OtherPollError, ParameterError, WrongTypeError, count
+from ostraka.errors import (
+    InputError,
+    NotOnRollError,
+    OtherPollError,
+    ParameterError,
+    WrongTypeError,
+    count,
+)
 from ostraka.party.contribution import Contribution, Kind
 from ostraka.party.names import canonical, distinct
 from ostraka.public.promise import MOST_PARTIES, Promise
@@ -120,9 +127,7 @@ class Tally:
         """Refuse strangers and whoever was counted already."""
         for name in names:
             if self._roll is not None and name not in self._roll:
-                raise InputError(
-                    f"Party {name} is not on the roll of this poll.", "Ask its author."
-                )
+                raise NotOnRollError(name)
             if name in self._names:
                 raise InputError(f"Party {name} was counted already.", "A party contributes once.")
         return names

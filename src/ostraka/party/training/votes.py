@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.errors import ShapeError
-from ostraka.party.asking import CHUNK_ROWS, FAILURES, ask_votes
+from ostraka.party.asking import CHUNK_ROWS, ask_votes
 from ostraka.party.quiet import quietly, restart_streams, streams_kept
 from ostraka.party.rows import Parties, number_of
 from ostraka.party.training.ensemble import linear_counts
@@ -181,7 +181,9 @@ def _careful_votes(
     with quietly():  # once more for each party: a classifier may move filters and traps
         try:
             return local_votes(maker, rows, labels, features, seed, chunk_rows, falls_back=True)
-        except FAILURES:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # compiled libraries have failures of their own
             return np.full(features.shape[0], np.bincount(labels).argmax())
 
 
