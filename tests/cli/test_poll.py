@@ -341,6 +341,20 @@ def test_persons(run: Runner, folder: Path) -> None:
     assert "the ledger keeps accounts of whole parties" in err
 
 
+def test_a_ledger_that_is_not_there_is_not_made_in_passing(run: Runner, folder: Path) -> None:
+    run.create("unkept.poll", **{"--method": "cells"})
+    box = inbox(run, "unkept.poll", "box-unkept")
+    code, _, err = run(
+        "release", "unkept.poll", str(box), "--ledger", "none.db", "--out", "u.ostraka"
+    )
+    assert code == 30
+    assert "There is no ledger 'none.db'" in err
+    assert "ostraka ledger init" in err
+    assert "Nothing was drawn and nothing was spent" in err
+    assert not (folder / "none.db").exists()
+    assert not (folder / "u.ostraka").exists()
+
+
 def test_a_second_round_by_files(run: Runner, folder: Path) -> None:
     run.create("first.poll", **{"--method": "cells"})
     box = inbox(run, "first.poll", "box-first")

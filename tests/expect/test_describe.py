@@ -132,7 +132,7 @@ def test_persons_are_told_whom_they_trust_and_what_two_holders_mean() -> None:
     told = described(poll)
     assert "about 5,000 persons" in told["Asks"]
     leaves = told["Leaves a party's machine"]
-    assert leaves.startswith("the sum over its persons of the mean of its labels")
+    assert leaves.startswith("the sum over its persons of the mean of the labels")
     assert "and how many persons" in leaves
     assert "all the data of any one person at any one holder" in told["Promises"]
     assert "Whoever has data at two holders is protected for twice that." in told["Promises"]

@@ -52,6 +52,13 @@ def main() -> NoReturn:
 
 def explained(error: Exception) -> str:
     """The error's own words; for files, which file and what to do."""
+    from ostraka.ledger.sqlite import NO_LEDGER
+
+    if isinstance(error, FileNotFoundError) and error.strerror == NO_LEDGER:
+        return (
+            f"There is no ledger {str(error.filename)!r}. Check the path, or make one with the most that a party may lose in "
+            "all: ostraka ledger init FILE --epsilon 5. Nothing was drawn and nothing was spent."
+        )
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"There is no file or folder {str(error.filename)!r}. Check the path. Nothing was drawn and nothing was written."
     if isinstance(error, OSError) and error.filename:

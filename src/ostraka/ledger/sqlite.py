@@ -32,7 +32,9 @@ from ostraka.ledger.sqlite_schema import check_marks, check_schema, lay_out
 from ostraka.ledger.storage import DIGEST, LONGEST_NOTE, Account, Charge, Rows
 from ostraka.party.names import printable
 
-__all__ = ["PATIENCE", "SqliteFile"]
+__all__ = ["NO_LEDGER", "PATIENCE", "SqliteFile"]
+
+NO_LEDGER = "there is no such ledger"
 
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
@@ -97,7 +99,7 @@ class SqliteFile:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
         if not path.exists():
-            raise FileNotFoundError(errno.ENOENT, "there is no such ledger", str(path))
+            raise FileNotFoundError(errno.ENOENT, NO_LEDGER, str(path))
         with _translated(path), closing(_connected(path, self.patience)) as db:
             db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:

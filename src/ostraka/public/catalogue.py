@@ -72,7 +72,7 @@ CATALOGUE: Final = {
             sends="labels",
             perturbs="sum",
             options=OF_LABELS,
-            words="the mean of its labels along a few public directions",
+            words="the mean of the labels along a few public directions",
             promise="ε, pure; or (ε, δ)",
         ),
         Entry(
@@ -96,7 +96,7 @@ CATALOGUE: Final = {
             sends="labels",
             perturbs="sum",
             options=OF_LABELS | {"start"},
-            words="what an earlier release leaves unexplained of its labels, along a few directions",
+            words="what an earlier release leaves unexplained of the labels, along a few directions",
             promise="ε, pure; or (ε, δ)",
         ),
         Entry(
