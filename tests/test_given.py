@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ostraka.errors import LabelError, UnknownClassError
-from ostraka.given import labelled, length, plain, same_samples
+from ostraka.errors import EntryError, LabelError, UnknownClassError
+from ostraka.given import check_labels, check_numbers, labelled, length, plain
 
 
 def test_labels_are_numbered_by_the_public_list() -> None:
@@ -20,12 +20,18 @@ def test_labels_are_numbered_by_the_public_list() -> None:
         labelled(np.array([1, 1]), None)
 
 
-def test_private_samples_are_recognised_as_themselves() -> None:
-    X = np.ones((3, 2))
-    assert same_samples(X, X)
-    assert same_samples(X.copy(), X)
-    assert not same_samples(X[:2], X)
-    assert not same_samples([[1.0]], X)
+def test_gaps_among_labels_are_named() -> None:
+    for labels in ([0.0, np.nan], ["a", None], np.array([1.0, np.nan])):
+        with pytest.raises(LabelError, match=r"y has gaps .* first in row 1 .*Leave out rows"):
+            check_labels(labels)
+    check_labels(["a", "b"])
+
+
+def test_samples_are_numbers() -> None:
+    with pytest.raises(EntryError, match="X: column 1 holds 'low'"):
+        check_numbers([[1, "low"]], "X")
+    check_numbers([[1.0, 2.0]], "X")
+    check_numbers([[1.0], [1.0, 2.0]], "X")  # scikit-learn says what is wrong with it
 
 
 def test_small_conversions() -> None:

@@ -23,7 +23,7 @@ LAYERS = [
     {"poll", "poll_format"},
     {"publishing"},
     {"expect"},
-    {"given", "estimators"},
+    {"given", "rows_seen", "estimators"},
     {"datasets"},
     {"figures"},
     {"experiments"},

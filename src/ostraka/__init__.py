@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ostraka.party.contribution import Contribution
     from ostraka.poll import Poll
     from ostraka.public.auxiliary import AuxiliarySet
+    from ostraka.public.columns import Columns
+    from ostraka.public.describe import describe_columns
     from ostraka.public.preprocessing import Preprocessing
     from ostraka.public.task import Task
     from ostraka.publishing import publish
@@ -30,6 +32,7 @@ _HOMES = {
     "AuxiliarySet": "public.auxiliary",
     "Budget": "ledger",
     "Certificate": "release.certificate",
+    "Columns": "public.columns",
     "Contribution": "party.contribution",
     "Entropy": "mechanism",
     "Ledger": "ledger",
@@ -43,6 +46,7 @@ _HOMES = {
     "Release": "release",
     "Tally": "tally",
     "Task": "public.task",
+    "describe_columns": "public.describe",
     "publish": "publishing",
 }
 
@@ -50,6 +54,7 @@ __all__ = [
     "AuxiliarySet",
     "Budget",
     "Certificate",
+    "Columns",
     "Contribution",
     "Entropy",
     "Ledger",
@@ -63,6 +68,7 @@ __all__ = [
     "Release",
     "Tally",
     "Task",
+    "describe_columns",
     "publish",
 ]
 

@@ -4,6 +4,9 @@
     ├── InputError (also a ValueError)      something given is not allowed
     │   ├── ShapeError                      arrays that do not fit together
     │   ├── NonFiniteError                  NaN or infinite numbers
+    │   │   └── EntryError                  a gap or a text where nothing public says what it means
+    │   ├── MissingColumnsError             a table without columns that are needed
+    │   ├── SharedRowsError                 public samples that are private ones
     │   ├── FeatureNormError                a row outside the unit ball where a bound is promised
     │   ├── LabelError                      labels outside their range
     │   ├── UnknownClassError               a class that the poll does not have
@@ -30,6 +33,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
@@ -37,6 +41,9 @@ __all__ = [
     "InputError",
     "ShapeError",
     "NonFiniteError",
+    "EntryError",
+    "MissingColumnsError",
+    "SharedRowsError",
     "FeatureNormError",
     "LabelError",
     "UnknownClassError",
@@ -57,6 +64,7 @@ __all__ = [
     "NOTHING_HAPPENED",
     "number",
     "count",
+    "listed",
 ]
 
 NOTHING_HAPPENED = "Nothing was drawn and nothing was spent."
@@ -93,6 +101,12 @@ def count(name: str, given: Any, least: int, most: int | None = None) -> int:
             + (f", up to {most}" if most is not None else ""),
         )
     return value
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Names in quotes, the first few of them."""
+    shown = [repr(str(name)) for name in names]
+    return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
 
 
 class OstrakaError(Exception):
@@ -140,6 +154,54 @@ class NonFiniteError(InputError):
         )
 
 
+class EntryError(NonFiniteError):
+    """A gap or a text where nothing public says what it means."""
+
+    def __init__(self, what: str, *, column: object, entry: object, row: int) -> None:
+        self.what, self.column, self.entry, self.row = what, column, entry, row
+        text = "" if entry is None else str(entry).strip()
+        shown = "a gap (NaN, or nothing)" if text in ("", "nan", "<NA>", "NaT") else repr(text[:40])
+        InputError.__init__(
+            self,
+            f"{what}: column {column!r} holds {shown} where a finite number is needed, "
+            f"first in row {row} (counting from 0).",
+            "Every number must be finite. Public columns say what texts and gaps mean: give the public samples as a table with "
+            "the same columns (auxiliary=, --auxiliary), or a description of them (columns=, "
+            "--columns).",
+        )
+
+
+class MissingColumnsError(InputError):
+    """A table without columns that are needed."""
+
+    def __init__(self, what: str, *, wanted: Iterable[str], given: Iterable[str]) -> None:
+        self.missing = [name for name in wanted if name not in set(given)]
+        self.superfluous = [name for name in given if name not in set(wanted)]
+        self.what = what
+        alike = {_folded(name): name for name in self.superfluous}
+        meant = [(name, alike[_folded(name)]) for name in self.missing if _folded(name) in alike]
+        other = f" Others are there: {listed(self.superfluous)}." if self.superfluous else ""
+        hint = "".join(f"Is {found!r} the column {name!r}? " for name, found in meant[:3])
+        super().__init__(
+            f"{what}: {'a column is' if len(self.missing) == 1 else 'columns are'} missing, "
+            f"{listed(self.missing)}.{other}",
+            f"{hint}Give every public column by its name, or leave it out of the public table; the "
+            "order does not matter, and other columns are left alone.",
+        )
+
+
+class SharedRowsError(InputError):
+    """Public samples that are private ones."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} holds the private rows: most of the public samples stand among the parties' "
+            "own.",
+            "Give other samples, which anybody may see: their scale, their medians and their lists "
+            "are published.",
+        )
+
+
 class FeatureNormError(InputError):
     """A row outside the unit ball where a bound is promised."""
 
@@ -172,8 +234,9 @@ class UnknownClassError(InputError):
 
 
 def _folded(name: object) -> str:
-    """Without what people overlook: case, spaces around, a decimal point after a whole number."""
-    return str(name).strip().casefold().removesuffix(".0")
+    """Without what people overlook: case, spaces, dashes, a decimal point after a whole number."""
+    text = str(name).strip().casefold().removesuffix(".0")
+    return text.replace(" ", "_").replace("-", "_")
 
 
 class EmptyPartyError(InputError):
@@ -347,6 +410,10 @@ class LedgerError(OstrakaError):
 
 class LedgerWarning(UserWarning):
     """A release was made and charged, but could not be recorded: its charge stays open."""
+
+
+class PrivacyWarning(UserWarning):
+    """Something is allowed, but protects less than people may think. Told from public things, or to whoever holds the rows."""
 
 
 class ShiftWarning(UserWarning):

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,8 +25,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ostraka.errors import CloneError, InputError, ParameterError, ShapeError
-from ostraka.given import NUMBERS, labelled, length, plain, same_samples, validate
+from ostraka.errors import (
+    CloneError,
+    ParameterError,
+    PrivacyWarning,
+    ShapeError,
+    SharedRowsError,
+)
+from ostraka.expect.advice import advise
+from ostraka.given import (
+    NUMBERS,
+    check_labels,
+    check_numbers,
+    labelled,
+    length,
+    plain,
+    validate,
+    validate_labels,
+)
 from ostraka.mechanism import Entropy, Rehearsal
 from ostraka.methods.base import Work
 from ostraka.party.names import canonical_each, canonical_list
@@ -36,14 +51,32 @@ from ostraka.progress import watch
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import check_options, entry, taking
 from ostraka.public.classes import ClassName
+from ostraka.public.columns import Columns, is_table
+from ostraka.public.describe import describe_columns, read_description
 from ostraka.public.prepare import INTERCEPT, prepared
-from ostraka.public.preprocessing import Preprocessing
-from ostraka.publishing import publish, warn_of_shift
+from ostraka.public.preprocessing import is_sparse
+from ostraka.publishing import publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
+from ostraka.rows_seen import are_shared, mark_released, mark_used, was_used
 from ostraka.tally import Tally
 
 __all__ = ["PrivateClassifier"]
+
+NO_AUXILIARY = (
+    "public samples with the columns of X, a few hundred or more, labels not needed: they say what "
+    'is far and what is near. If there are none, method="avg" with radius=, a public bound for the '
+    "length of samples, needs none"
+)
+ON_PRIVATE_ROWS = (
+    "This accuracy was measured on the parties' own rows. The number itself tells of them, outside "
+    "the promise, so keep it to yourself; and it flatters, because the model has seen them. Measure "
+    "on public rows instead."
+)
+RELEASED_BEFORE = (
+    "A release was made of these very rows before: every fit costs every party its ε once more, and "
+    "what it costs in all adds up. Rehearse with random_state=0, or keep a ledger=."
+)
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -78,6 +111,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             standardised by the auxiliary set.
         classes: the public list of classes. None: those in y, which are then taken to be public, and
             the certificate says so.
+        columns: what the columns of a table are, where the auxiliary table does not say enough: a
+            `Columns`, a mapping such as {"ward": "category", "age": {"kind": "number", "unknown": [99]}},
+            or the path of a JSON or YAML file that holds one.
         radius: a public bound for the length of samples, which are divided by it and clipped, for the
             paper's methods. None: standardise by the auxiliary set.
         intercept: the value of a constant feature, between 0 and 1, for the paper's methods.
@@ -100,7 +136,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "soft",
+        method: str = "auto",
         epsilon: float = 1.0,
         *,
         delta: float = 0.0,
@@ -114,6 +150,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         loss: str | None = None,
         local: Any = None,
         classes: Iterable[ClassName] | None = None,
+        columns: Any = None,
         radius: float | None = None,
         intercept: float = INTERCEPT,
         roll: Iterable[Any] | None = None,
@@ -137,6 +174,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.local = local
         self.classes = classes
+        self.columns = columns
         self.radius = radius
         self.intercept = intercept
         self.roll = roll
@@ -151,36 +189,42 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Compute every party's contribution, add them up, release.
 
         Args:
-            X: everybody's samples.
+            X: everybody's samples: an array, a sparse matrix, or a pandas, polars or Arrow table with
+                texts, dates and gaps as they come.
             y: their classes.
             parties: who holds each sample. Who is protected must be said: without it,
                 `rows_are_parties=True`.
-            auxiliary: public unlabelled samples with the same columns, or an `AuxiliarySet`. None:
-                synthetic points in the ball of `radius` ("avg" needs none).
+            auxiliary: public unlabelled samples with the same columns, or an `AuxiliarySet`. A table
+                says what its columns are (`describe_columns`); those that X has besides are left
+                alone. None: only with `radius`, for the paper's methods.
 
         """
         self._check_parameters()
         self._check_parties(parties)
-        if auxiliary is not None and same_samples(auxiliary, X):
-            allowed = "other, public samples: their scale is published"
-            raise ParameterError("auxiliary", got="X itself", allowed=allowed)
+        if auxiliary is not None and auxiliary is X:
+            raise SharedRowsError("auxiliary")
         public, start = self._public_classes(auxiliary), self._started()
-        X, y = self._validated(X, y)
+        columns = self._described(auxiliary, start)
+        rows, y = self._validated(X, y, columns)
         classes, labels = labelled(y, public)
-        ready = self._prepared(auxiliary, X.shape[1], plain(classes), start)
-        names = None if self.rows_are_parties else canonical_each(parties, X.shape[0])
-        n_names = X.shape[0] if names is None else len(set(names))
+        ready = self._prepared(auxiliary, rows.shape[1], plain(classes), start, columns)
+        if ready.samples is not None and are_shared(ready.encoded, rows):
+            raise SharedRowsError("auxiliary")
+        names = None if self.rows_are_parties else canonical_each(parties, rows.shape[0])
+        n_names = rows.shape[0] if names is None else len(set(names))
         poll = self._poll(ready, n_names, public is None, start)
-        if poll.task.n_columns != X.shape[1]:
-            allowed = f"{X.shape[1]} columns, as X has"
+        if poll.task.n_encoded != rows.shape[1]:
+            allowed = f"{rows.shape[1]} columns, as X has"
             got = (ready.n_samples, poll.task.n_columns)
             raise ShapeError("The auxiliary samples", got=got, allowed=allowed)
         tally = Tally(poll)
         show = watch("Training and voting" if self._trains else "Adding up", self.progress)
         work = Work(local=self.local, n_jobs=self.n_jobs, watch=show if self._trains else None)
-        for party_names, block in poll.blocks(poll.grouped(X, labels, names), work):
+        for party_names, block in poll.blocks(poll.grouped(rows, labels, names), work):
             tally.add_block(party_names, block)
-        return self._published(poll, tally, classes)
+        self._published(poll, tally, classes)
+        self._remember(rows)
+        return self
 
     def fit_classifiers(
         self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None = None
@@ -209,16 +253,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for classifier, name in shown:
             # One party's classifier must not tell on its data, nor move what others vote.
             tally.add(poll.cast(classifier, name, fallback=poll.task.classes[0]))
-        self._published(poll, tally, np.asarray(poll.task.classes))
-        self.n_features_in_ = poll.task.n_columns  # no X was seen
-        if poll.task.feature_names is not None:
-            self.feature_names_in_ = np.asarray(poll.task.feature_names, dtype=object)
-        return self
+        return self._published(poll, tally, np.asarray(poll.task.classes))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores: one number per sample for two classes, one per class for more."""
         check_is_fitted(self)
-        return self.release_.model.scores(validate(self, X, reset=False, **NUMBERS))
+        return self.release_.model.scores(self._readable(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each sample."""
@@ -230,7 +270,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The model's probabilities, a column per class. After noise they are no longer calibrated."""
         check_is_fitted(self)
-        return self.release_.model.predict_proba(validate(self, X, reset=False, **NUMBERS))
+        return self.release_.model.predict_proba(self._readable(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of samples whose class is right; on the parties' own rows it tells of them, and flatters."""
+        accuracy: float = super().score(X, y, sample_weight)
+        if was_used(self, self.release_.model.task.rows(X)):
+            warnings.warn(ON_PRIVATE_ROWS, PrivacyWarning, stacklevel=2)
+        return accuracy
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights of the features, (1, d) for two classes and (K, d) for more.
+
+        Features are what the public map makes of samples, `poll_.task.features(X)`; its constant
+        feature is left out here: `intercept_` has it.
+        """
+        weights = self._weights()
+        return weights[:, :-1] if self._constant else weights
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """What is added to the scores, by class."""
+        weights = self._weights()
+        return weights[:, -1] * self._constant if self._constant else np.zeros(len(weights))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "release_")
@@ -249,6 +312,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _more_tags(self) -> dict[str, bool]:  # scikit-learn 1.5
         return {"non_deterministic": self.random_state is None, "poor_score": True}
+
+    @property
+    def _constant(self) -> float:
+        return self.release_.model.task.preprocessing.constant
+
+    def _weights(self) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return np.atleast_2d(self.release_.model.weights.T)
 
     @property
     def _trains(self) -> bool:
@@ -297,7 +368,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = {**self._options(), "start": start}
         if start is None and self.method == "refine":
             options["start"] = self.start  # refused there, in words
-        return Poll.create(
+        poll = Poll.create(
             public,
             epsilon=self.epsilon,
             delta=options.pop("delta") or 0.0,
@@ -310,16 +381,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             assumed_public=("classes",) if assumed else (),
             **options,
         )
+        for told in advise(poll) if self.random_state is None else ():
+            warnings.warn(told, PrivacyWarning, stacklevel=4)  # before anything is drawn
+        return poll
 
     def _published(self, poll: Poll, tally: Tally, classes: NDArray[Any]) -> Self:
         """Everything that was learnt, set together: a fit that fails leaves an earlier one as it was."""
         outcome = publish(poll, tally, self._source(), self.ledger)
         self.classes_ = classes
+        self.n_features_in_ = poll.task.n_columns
+        if poll.task.feature_names is not None:
+            self.feature_names_in_ = np.asarray(poll.task.feature_names, dtype=object)
         self.poll_ = poll.detached()
         self.release_ = outcome
         self.certificate_: Certificate = outcome.certificate
         warn_of_shift(outcome, bool(self.shift))
         return self
+
+    def _remember(self, rows: Any) -> None:
+        """Warn, once everything is done, of what nobody may have meant; rehearsals cost nothing."""
+        if self.random_state is not None:
+            return
+        mark_used(self, rows)
+        if mark_released(rows) and self.ledger is None and self.start is None:
+            warn_afterwards(RELEASED_BEFORE, PrivacyWarning)
 
     def _source(self) -> Entropy | Rehearsal:
         if self.random_state is None:
@@ -341,17 +426,46 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Release.load(self.start)
         return self.start if isinstance(self.start, Release | Rehearsed) else None
 
-    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        # One party's numbers must not show, not even as a warning.
+    def _described(self, auxiliary: Any, start: Release | Rehearsed | None) -> Columns | None:
+        """What the columns of tables are, from public things; None where nobody says."""
+        if isinstance(auxiliary, AuxiliarySet):
+            return auxiliary.columns
+        if start is not None:
+            return start.model.task.columns
+        if isinstance(self.columns, Columns):
+            return self.columns
+        said = self.columns
+        if isinstance(said, str | os.PathLike):
+            said = read_description(said)
+        if is_table(auxiliary) or said is not None:
+            return describe_columns(auxiliary, said)
+        return None
+
+    def _validated(self, X: Any, y: Any, columns: Columns | None) -> tuple[Any, NDArray[Any]]:
+        """Rows as numbers, and labels. What one party's rows hold must not show, not even as a warning."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
-            # Who is on a roll may have no rows; so may all of them.
-            least = 0 if self.roll is not None else 1
-            X, y = validate(self, X, y, ensure_min_samples=least, **NUMBERS)
+            check_labels(y)
+            if columns is not None and columns.are_known and not is_sparse(X):
+                rows = columns.encode(X, "X")
+                y = validate_labels(self, y, len(rows))
+            else:
+                # Who is on a roll may have no rows; so may all of them.
+                least = 0 if self.roll is not None else 1
+                check_numbers(X, "X")
+                rows, y = validate(self, X, y, ensure_min_samples=least, **NUMBERS)
             warnings.simplefilter("ignore", UserWarning)
             if len(y):
                 check_classification_targets(y)
-        return X, y
+        return rows, y
+
+    def _readable(self, X: Any) -> Any:
+        """Samples to predict for: tables by the model's own columns, others as scikit-learn checks them."""
+        columns = self.release_.model.task.columns
+        if columns is not None and columns.are_known:
+            return X
+        check_numbers(X, "X")
+        return validate(self, X, reset=False, **NUMBERS)
 
     def _prepared(
         self,
@@ -359,6 +473,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_columns: int,
         classes: tuple[ClassName, ...],
         start: Release | Rehearsed | None,
+        columns: Columns | None,
     ) -> AuxiliarySet:
         """The auxiliary set with its public preprocessing."""
         if isinstance(auxiliary, AuxiliarySet):
@@ -367,28 +482,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "auxiliary.classes", got=auxiliary.classes, allowed=str(classes)
                 )
             return auxiliary
-        names = getattr(self, "feature_names_in_", None)
         if auxiliary is None:
-            return self._synthetic(n_columns, classes, names)
-        columns = getattr(auxiliary, "columns", None)
-        if names is not None and columns is not None and list(columns) != list(names):
-            raise InputError(
-                f"The auxiliary columns {list(columns)[:5]} are not those of X, {list(names)[:5]}.",
-                "Give the same columns in the same order.",
-            )
-        return self._scaled(auxiliary, classes, start)
+            return self._synthetic(n_columns, classes, columns)
+        return self._scaled(auxiliary, classes, start, columns)
 
     def _synthetic(
-        self, n_columns: int, classes: tuple[ClassName, ...], names: Any
+        self, n_columns: int, classes: tuple[ClassName, ...], columns: Columns | None
     ) -> AuxiliarySet:
-        if entry(self.method).needs_auxiliary:
-            allowed = f'public samples for method {self.method!r}; "avg" needs none'
-            raise ParameterError("auxiliary", got=None, allowed=allowed)
-        radius = 1.0 if self.radius is None else self.radius
-        synthetic = AuxiliarySet.synthetic(
-            n_columns, classes, radius=radius, constant=self.intercept
+        """Points in a ball, for those who have no public samples but know how long samples are."""
+        if entry(self.method).needs_auxiliary or self.radius is None:
+            raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
+        ball = AuxiliarySet.synthetic(
+            n_columns, classes, radius=self.radius, constant=self.intercept
         )
-        return synthetic if names is None else replace(synthetic, feature_names=tuple(names))
+        names = getattr(self, "feature_names_in_", None)
+        if columns is None and names is not None:
+            columns = Columns.of_numbers(names)
+        return AuxiliarySet.restored(ball.features, classes, ball.preprocessing, columns)
 
     def _prepared_for_votes(self, auxiliary: Any) -> AuxiliarySet:
         if isinstance(auxiliary, AuxiliarySet):
@@ -396,12 +506,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.classes is None:
             allowed = "the list of classes, or give an AuxiliarySet"
             raise ParameterError("classes", got=None, allowed=allowed)
-        return self._scaled(auxiliary, plain(np.asarray(list(self.classes))), None)
+        columns = self._described(auxiliary, None)
+        return self._scaled(auxiliary, plain(np.asarray(list(self.classes))), None, columns)
 
     def _scaled(
-        self, samples: Any, classes: tuple[ClassName, ...], start: Release | Rehearsed | None
+        self,
+        samples: Any,
+        classes: tuple[ClassName, ...],
+        start: Release | Rehearsed | None,
+        columns: Columns | None,
     ) -> AuxiliarySet:
-        like: Preprocessing | None = None if start is None else start.model.task.preprocessing
         return prepared(
-            samples, classes, self.method, radius=self.radius, intercept=self.intercept, like=like
+            samples,
+            classes,
+            self.method,
+            columns=columns,
+            radius=self.radius,
+            intercept=self.intercept,
+            like=None if start is None else start.model.task,
         )

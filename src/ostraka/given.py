@@ -12,10 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import LabelError
+from ostraka.errors import EntryError, LabelError, ShapeError
 from ostraka.public.classes import ClassIndex, ClassName
+from ostraka.public.columns import as_numbers
+from ostraka.public.preprocessing import is_sparse
 
-__all__ = ["NUMBERS", "labelled", "length", "plain", "same_samples", "validate"]
+__all__ = [
+    "NUMBERS",
+    "check_labels",
+    "check_numbers",
+    "labelled",
+    "length",
+    "plain",
+    "validate",
+    "validate_labels",
+]
 
 NUMBERS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
 
@@ -28,6 +39,42 @@ def validate(estimator: Any, *arrays: Any, **options: Any) -> Any:
     except ImportError:
         return estimator._validate_data(*arrays, **options)
     return validate_data(estimator, *arrays, **options)
+
+
+def validate_labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
+    """One label for each row, as scikit-learn has it, where the rows were read before."""
+    labels: NDArray[Any] = validate(estimator, "no_validation", y)
+    if len(labels) != n_rows:
+        raise ShapeError(
+            "y", got=(len(labels),), allowed=f"({n_rows},), one class for each row of X"
+        )
+    return labels
+
+
+def check_numbers(X: Any, what: str) -> None:
+    """Refuse gaps and texts where nothing says what they mean, in words of our own; scikit-learn refuses the rest."""
+    if is_sparse(X):
+        return
+    try:
+        as_numbers(X, what)
+    except EntryError as error:
+        if not isinstance(error.entry, dict | list | tuple | complex):
+            raise
+    except (TypeError, ValueError):
+        return
+
+
+def check_labels(y: Any) -> None:
+    """Refuse gaps among the labels, in words of our own."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "fO":
+        return
+    gaps = np.flatnonzero([label is None or label != label for label in labels.tolist()])
+    if gaps.size:
+        raise LabelError(
+            f"y has gaps (NaN, or nothing), first in row {gaps[0]} (counting from 0).",
+            "Leave out rows whose class nobody knows.",
+        )
 
 
 def labelled(
@@ -44,14 +91,6 @@ def labelled(
             "A classifier needs at least two; give classes=[...] if there are more.",
         )
     return classes, labels
-
-
-def same_samples(auxiliary: Any, X: Any) -> bool:
-    """Whether somebody gave the private samples as the public ones."""
-    if auxiliary is X:
-        return True
-    both = isinstance(auxiliary, np.ndarray) and isinstance(X, np.ndarray)
-    return both and auxiliary.shape == X.shape and bool(np.array_equal(auxiliary, X))
 
 
 def plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:

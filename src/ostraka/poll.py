@@ -38,6 +38,7 @@ from ostraka.party.training.limits import DEFAULT_LIMITS
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import check_options, entry
 from ostraka.public.classes import ClassIndex, ClassName
+from ostraka.public.columns import Columns
 from ostraka.public.prepare import prepared
 from ostraka.public.preprocessing import Samples
 from ostraka.public.promise import Promise, Unit, check_parties
@@ -108,6 +109,7 @@ class Poll:
         epsilon: float,
         parties: int | None = None,
         classes: Iterable[ClassName] | None = None,
+        columns: Columns | None = None,
         method: str = "auto",
         title: str = "",
         delta: float = 0.0,
@@ -126,6 +128,7 @@ class Poll:
             epsilon: the privacy loss, for one protected unit.
             parties: how many are expected; by default as many as the roll names.
             classes: the public list of classes, where `public` does not have it.
+            columns: what the columns of a public table are; None: as `describe_columns` finds them.
             method: by name.
             title: for people.
             delta: 0 for pure ε.
@@ -156,7 +159,7 @@ class Poll:
         chosen = Options(**given)
         asked = None if roll is None else tuple(canonical_list(roll))
         expected = promise.checked_units(_expected(parties, persons, promise.protects, asked))
-        source = _public(public, classes, method, chosen)
+        source = _public(public, classes, columns, method, chosen)
         name, forecast = method, None
         if name == "auto":
             name, forecast = choose(source, expected, promise, chosen)
@@ -507,7 +510,11 @@ def _expected(
 
 
 def _public(
-    public: AuxiliarySet | Task | Samples, classes: Any, method: str, options: Options
+    public: AuxiliarySet | Task | Samples,
+    classes: Any,
+    columns: Columns | None,
+    method: str,
+    options: Options,
 ) -> AuxiliarySet | Task:
     if isinstance(public, AuxiliarySet | Task):
         if classes is not None and tuple(classes) != public.classes:
@@ -518,8 +525,8 @@ def _public(
     if classes is None:
         allowed = "the public list of classes, or an AuxiliarySet, which has it"
         raise ParameterError("classes", got=None, allowed=allowed)
-    like = None if options.start is None else options.start.model.task.preprocessing
-    return prepared(public, classes, method, like=like)
+    like = None if options.start is None else options.start.model.task
+    return prepared(public, classes, method, columns=columns, like=like)
 
 
 def _file_name(party: str, content: bytes) -> str:

@@ -3,7 +3,9 @@
     tensor                          meaning
     preprocessing.*                 the public map from samples to features
     auxiliary.features              the auxiliary set as features; `.data`, `.indices`, `.indptr` if sparse
-    auxiliary.samples               the same rows as parties' own classifiers see them, where they vote
+    auxiliary.samples               the same rows as parties' own classifiers see them, where they vote;
+                                    of a described table `.0`, `.1`, ...: a column each, texts by their
+                                    place in a list
     method.*                        the method's arrays
 
 Of a private auxiliary set nothing is in the file. Files are parsed, then audited, then built.
@@ -23,15 +25,16 @@ from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.preprocessing import is_sparse
 from ostraka.public.promise import Promise
+from ostraka.public.stored_table import StoredTable
 from ostraka.public.task import Task
 from ostraka.release.release import task_from_json, task_json
 from ostraka.tensors import canonical_json, parse_json, read_tensors, write_tensors
 
 __all__ = ["read_poll", "write_poll"]
 
-# Raise this number with every change of the file's content; readers of old numbers stay, each with
-# a file in the tests.
-FORMAT: Final = "1"
+# A new number with every change of the file's content; readers of old numbers stay, each with a file
+# in the tests. A poll whose columns are not described has the form that it always had.
+FORMAT, DESCRIBED = "1", "2"
 CSR: Final = ("data", "indices", "indptr")
 FIELDS: Final = {
     "title",
@@ -55,15 +58,19 @@ def write_poll(poll: Poll) -> bytes:
     tensors = {f"method.{name}": array for name, array in arrays.items()}
     named = poll.task.preprocessing.arrays().items()
     tensors |= {f"preprocessing.{name}": array for name, array in named}
+    task = task_json(poll.task)
     auxiliary: dict[str, Any] = {"samples": poll.auxiliary_samples, "sparse": None}
     if poll.auxiliary is not None and not poll.private_auxiliary:
         tensors |= _tensors("auxiliary.features", poll.auxiliary.features)
         if poll.votes:
-            tensors |= _tensors("auxiliary.samples", _plain(poll.auxiliary.samples))
+            samples = _stored(poll.auxiliary.samples, poll.task)
+            if isinstance(samples, StoredTable):
+                auxiliary["texts"] = samples.texts
+            tensors |= _tensors("auxiliary.samples", samples)
         auxiliary["sparse"] = is_sparse(poll.auxiliary.features)
     content = {
         "title": poll.title,
-        "task": task_json(poll.task),
+        "task": task,
         "n_features": poll.task.n_features,
         "method": settings,
         "promise": asdict(poll.promise),
@@ -73,7 +80,8 @@ def write_poll(poll: Poll) -> bytes:
         "assumed_public": list(poll.assumed_public),
         "forecast": poll.forecast,
     }
-    metadata = {"ostraka-poll": FORMAT, "poll": canonical_json(content)}
+    number = DESCRIBED if "columns" in task else FORMAT
+    metadata = {"ostraka-poll": number, "poll": canonical_json(content)}
     return write_tensors(tensors, metadata)
 
 
@@ -82,11 +90,13 @@ def read_poll(data: bytes) -> Poll:
     tensors, metadata = read_tensors(data, "poll")
     if "ostraka" in metadata:
         raise FormatError("poll", "it is a release, which a poll ends with")
-    if metadata.get("ostraka-poll") != FORMAT or set(metadata) != {"ostraka-poll", "poll"}:
-        raise FormatError("poll", f"its metadata is not that of an Ostraka poll of format {FORMAT}")
+    numbers = (FORMAT, DESCRIBED)
+    if metadata.get("ostraka-poll") not in numbers or set(metadata) != {"ostraka-poll", "poll"}:
+        problem = f"its metadata is not that of an Ostraka poll of format 1 to {DESCRIBED}"
+        raise FormatError("poll", problem)
     content = parse_json(metadata["poll"], "poll")
     if set(content) != FIELDS:
-        raise FormatError("poll", f"its fields are not those of format {FORMAT}")
+        raise FormatError("poll", "its fields are not those of a poll")
     try:
         poll = _built(content, tensors)
     except FormatError:
@@ -138,18 +148,33 @@ def _auxiliary(described: dict[str, Any], tensors: Arrays, task: Task) -> Auxili
         return None
     features = _matrix("auxiliary.features", tensors, described["sparse"], task.n_features)
     samples = None
-    if any(name.startswith("auxiliary.samples") for name in tensors):
+    if "texts" in described:
+        names = enumerate(task.feature_names or ())
+        held = {name: tensors[f"auxiliary.samples.{place}"] for place, name in names}
+        samples = StoredTable(held, described["texts"])
+    elif any(name.startswith("auxiliary.samples") for name in tensors):
         sparse = "auxiliary.samples" not in tensors
         samples = _matrix("auxiliary.samples", tensors, sparse, task.n_columns)
     restored = AuxiliarySet.restored(
-        features, task.classes, task.preprocessing, task.feature_names, samples
+        features, task.classes, task.preprocessing, task.columns, samples
     )
     if restored.n_samples != described["samples"] or restored.n_features != task.n_features:
         raise FormatError("poll", "its auxiliary set is not of the size that it says")
     return restored
 
 
+def _stored(samples: Any, task: Task) -> Any:
+    """Tables of numbers without gaps as arrays: the names of their columns stand in the task."""
+    if is_sparse(samples) or task.columns is None or not task.columns.are_known:
+        return samples if is_sparse(samples) else np.asarray(samples, dtype=np.float64)
+    table = StoredTable.of(samples, task.columns.names)
+    return table if table.texts or table.has_gaps else np.stack(list(table.held.values()), axis=1)
+
+
 def _tensors(name: str, matrix: Any) -> Arrays:
+    if isinstance(matrix, StoredTable):
+        places = enumerate(matrix.held.values())
+        return {f"{name}.{place}": array for place, array in places}
     if not is_sparse(matrix):
         return {name: np.ascontiguousarray(matrix, dtype=np.float64)}
     kinds = {"data": np.float64, "indices": np.int64, "indptr": np.int64}
@@ -165,8 +190,3 @@ def _matrix(name: str, tensors: Arrays, sparse: bool, n_columns: int) -> Any:
     matrix = csr_matrix(tuple(parts), shape=(len(parts[2]) - 1, n_columns))
     matrix.check_format(full_check=True)
     return matrix
-
-
-def _plain(samples: Any) -> Any:
-    """Tables as arrays: the names of their columns stand in the task."""
-    return samples if is_sparse(samples) else np.asarray(samples, dtype=np.float64)

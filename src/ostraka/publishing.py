@@ -32,7 +32,7 @@ from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import FROM_A_SEED, FROM_THE_SYSTEM, Certificate, NoisySum
 from ostraka.tally import Tally
 
-__all__ = ["publish", "warn_of_shift"]
+__all__ = ["publish", "warn_afterwards", "warn_of_shift"]
 
 Out = TypeVar("Out", Release, Rehearsed)
 
@@ -143,17 +143,17 @@ def _settle(book: Ledger, charge: Charge, release: Release) -> None:
     except OstrakaError as error:
         problem = getattr(error, "problem", str(error))
         told = f"The release was made and charged, but not recorded: the ledger {problem}. Its charge stays open."
-        _warn(told, LedgerWarning)
+        warn_afterwards(told, LedgerWarning)
 
 
 def warn_of_shift(outcome: Release | Rehearsed, weighted: bool) -> None:
     """Say that private and auxiliary samples are unlike: from what was released, when all is done."""
     told = remark(outcome.shift, weighted)
     if told is not None:
-        _warn(told, ShiftWarning)
+        warn_afterwards(told, ShiftWarning)
 
 
-def _warn(told: str, kind: type[Warning]) -> None:
+def warn_afterwards(told: str, kind: type[Warning]) -> None:
     """Warn without failing: where warnings are errors a release that was paid for would be lost with the expression that made it."""
     with contextlib.suppress(kind):
         warnings.warn(told, kind, stacklevel=5)

@@ -30,7 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table["hospital"] = np.repeat([f"h{j}" for j in range(300)], 5)
     table["outcome"] = np.where((rows[:, 0] - 50) / 10 + (rows[:, 2] - 120) / 30 > 0, "ill", "well")
     table.to_csv(folder / "hospitals.csv", index=False)
-    table[COLUMNS].sample(200, random_state=0).to_csv(folder / "public.csv", index=False)
+    public = RNG.normal(size=(200, 3)) * [10, 2, 30] + [50, 25, 120]
+    pd.DataFrame(public, columns=COLUMNS).to_csv(folder / "public.csv", index=False)
     (folder / "parties").mkdir()
     for name, part in list(table.groupby("hospital"))[:10]:
         part.drop(columns="hospital").to_parquet(folder / "parties" / f"{name}.parquet")
@@ -312,7 +313,7 @@ class TestErrors:
                 "nothing for method 'avg'; it is for consensus",
             ),
             (
-                {"--label-column": "bmi", "--drop": "outcome", "--auxiliary": ""},
+                {"--label-column": "bmi", "--drop": "outcome", "--auxiliary": "", "--radius": "9"},
                 19,
                 "Unknown label type",
             ),

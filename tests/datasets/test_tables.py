@@ -74,7 +74,7 @@ class TestFrames:
         tables.write(FRAME, tmp_path / name)
         table = tables.read(tmp_path / name, label_column="outcome", party_column="site")
         assert list(table.samples.columns) == ["age", "dose"]
-        assert table.samples.dtypes.tolist() == [np.float64, np.float64]
+        assert all(pd.api.types.is_numeric_dtype(kind) for kind in table.samples.dtypes)
         assert table.samples.to_numpy().tolist() == [[31.0, 0.1], [45.0, -2.5], [27.0, 1e300]]
         assert table.labels is not None
         assert table.parties is not None
@@ -180,64 +180,32 @@ class TestFramesThatAreRefused:
             "Name a column that is there.",
             "Nothing was drawn",
         )
+        if option == "columns":
+            parts = (
+                "t.csv: a column is missing, 'weight'.",
+                "Others are there: 'age'",
+                "by its name",
+            )
         refused(InputError, path, *parts, **{option: value})
 
     def test_many_columns_are_not_all_listed(self, tmp_path: Path) -> None:
         path = written(tmp_path / "t.csv", ",".join(f"c{k}" for k in range(50)) + "\n")
         refused(InputError, path, "it has 'c0', 'c1'", "'c7', ... (50 in all).", label_column="y")
 
-    def test_features_that_are_not_numbers(self, tmp_path: Path) -> None:
-        path = written(tmp_path / "t.csv", csv_of(FRAME))
-        parts = (
-            "t.csv has columns that are not numbers: 'site', 'outcome'.",
-            "Encode them as numbers, or leave them out (--drop NAME, drop=[...])",
-        )
-        refused(InputError, path, *parts)
-        for values in (
-            pd.to_datetime(["2020-01-01"]),
-            pd.array(["a"], dtype="category"),
-            [1j],
-            ["1,5"],
-        ):
-            frame = pd.DataFrame({"x": [1.0], "odd": values})
-            if not np.iscomplexobj(frame["odd"]):
-                frame.to_parquet(tmp_path / "t.parquet")
-                refused(
-                    InputError,
-                    tmp_path / "t.parquet",
-                    "t.parquet has columns that are not numbers: 'odd'.",
-                )
-
-    def test_missing_values_are_named(self, tmp_path: Path) -> None:
-        path = written(tmp_path / "t.csv", "a,b,c,y,who\n1,,3,u,p\n1,2,NA,v,q\n")
-        remedy = "Fill them in, drop the rows, or drop the columns."
-        refused(
-            InputError,
-            path,
-            "t.csv has missing values in 'b', 'c'.",
-            remedy,
-            label_column="y",
-            drop=["who"],
-        )
-        assert tables.read(path, columns=["a"]).samples.shape == (2, 1), (
-            "what is not used may be missing"
-        )
-
     @pytest.mark.parametrize("option", ["label_column", "party_column"])
     @pytest.mark.parametrize("cell", ["", "NA", "None", "null", "nan"])
     def test_missing_labels_and_parties(self, tmp_path: Path, option: str, cell: str) -> None:
         path = written(tmp_path / "t.csv", f"a,y\n1,u\n2,{cell}\n")
         parts = (
-            "Column 'y' of t.csv has missing values.",
+            "Column 'y' of t.csv has missing values, first in row 1 (counting from 0).",
             "Fill in or drop those rows; in a CSV file the words NA, None and null count as missing",
         )
         refused(InputError, path, *parts, **{option: "y"})
 
-    def test_a_short_row_has_missing_values(self, tmp_path: Path) -> None:
+    def test_a_short_row_was_cut_off(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "t.csv", "a,b\n1,2\n3\n")
         refused(
-            InputError,
-            written(tmp_path / "t.csv", "a,b\n1,2\n3\n"),
-            "t.csv has missing values in 'b'.",
+            FormatError, path, "t.csv cannot be read (row 3 has 1 of 2 fields: was it cut off?)"
         )
 
     def test_rows_longer_than_the_first_line(self, tmp_path: Path) -> None:
@@ -732,8 +700,6 @@ class TestFolders:
         """One party's number must not refuse everybody's table."""
         written(tmp_path / "p.csv", f"a\n1\n-2\n{number}\n")
         assert tables.read(tmp_path / "p.csv").samples.a.tolist() == [1.0, -2.0, float(number)]
-        written(tmp_path / "p.csv", "a\n1\nx\n")
-        refused(InputError, tmp_path / "p.csv", "columns that are not numbers: 'a'")
 
     def test_one_file_without_rows_is_refused_unless_that_is_allowed(self, tmp_path: Path) -> None:
         written(tmp_path / "q.csv", "a,y\n")

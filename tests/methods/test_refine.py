@@ -18,6 +18,7 @@ from ostraka.methods.refine import SURE
 from ostraka.party.products import own_products
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.columns import Columns
 from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.task import Task
 from ostraka.publishing import publish
@@ -252,9 +253,9 @@ def test_the_columns_of_a_start_must_be_the_same_in_the_same_order() -> None:
     from dataclasses import replace
 
     names = tuple("abcdef")
-    public = replace(auxiliary(3), feature_names=names)
+    public = replace(auxiliary(3), columns=Columns.of_numbers(names))
     start = _start(public)
-    swapped = replace(auxiliary(3), feature_names=names[::-1])
-    with pytest.raises(ParameterError, match=r"columns.*in the same order"):
+    swapped = replace(auxiliary(3), columns=Columns.of_numbers(names[::-1]))
+    with pytest.raises(ParameterError, match=r"columns.*described in the same way"):
         planned("refine", swapped, 50, start=start)
     planned("refine", public, 50, start=start)

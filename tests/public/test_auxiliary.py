@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from ostraka.errors import FeatureNormError, NonFiniteError, ParameterError, ShapeError
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.columns import Columns
 from ostraka.public.preprocessing import Preprocessing
 
 ROWS = np.array([[0.1, 0.2], [0.3, -0.4], [0.0, 0.5]])
@@ -25,6 +26,10 @@ class SlicedFrame:
     def __init__(self, rows: np.ndarray) -> None:
         self._rows = rows
         self.columns = ["a", "b"]
+        self.shape = rows.shape
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._rows[:, self.columns.index(name)]
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self._rows, dtype=dtype)
@@ -74,13 +79,13 @@ class TestWhatItKeeps:
         assert (np.asarray(kept) == np.asarray(samples)).all()
 
     def test_feature_names_come_from_data_frames(self):
-        assert AuxiliarySet(pd.DataFrame(ROWS, columns=["age", "dose"]), BINARY).feature_names == (
+        assert AuxiliarySet(pd.DataFrame(ROWS, columns=["age", "dose"]), BINARY).columns.names == (
             "age",
             "dose",
         )
-        assert AuxiliarySet(SlicedFrame(ROWS), BINARY).feature_names == ("a", "b")
-        assert AuxiliarySet(pd.DataFrame(ROWS), BINARY).feature_names is None
-        assert AuxiliarySet(ROWS, BINARY).feature_names is None
+        assert AuxiliarySet(SlicedFrame(ROWS), BINARY).columns.names == ("a", "b")
+        assert AuxiliarySet(pd.DataFrame(ROWS), BINARY).columns is None
+        assert AuxiliarySet(ROWS, BINARY).columns is None
 
     @pytest.mark.parametrize("make", CONTAINERS)
     def test_features_are_read_only(self, make):
@@ -264,7 +269,7 @@ class TestRestored:
             "features": made.features,
             "classes": BINARY,
             "preprocessing": self.PUBLIC,
-            "feature_names": ("a", "b"),
+            "columns": Columns.of_numbers(("a", "b")),
             **changes,
         }
         return AuxiliarySet.restored(**given)
@@ -279,7 +284,7 @@ class TestRestored:
 
     def test_keeps_names_and_samples(self):
         again = self.restored(samples=ROWS)
-        assert again.feature_names == ("a", "b")
+        assert again.columns.names == ("a", "b")
         assert not again.private
         assert (again.rows(1, 3) == ROWS[1:3]).all()
 

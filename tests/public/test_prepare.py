@@ -11,6 +11,7 @@ from ostraka.errors import ParameterError
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.prepare import INTERCEPT, QUANTILE, numeric, prepared
 from ostraka.public.preprocessing import Preprocessing
+from ostraka.public.task import Task
 from ostraka.public.whitening import half_whitened
 
 RNG = np.random.default_rng(0)
@@ -47,15 +48,17 @@ def test_a_radius_is_taken_instead_of_a_scale(method: str) -> None:
 
 @pytest.mark.parametrize("method", [*OURS, *PAPERS])
 def test_a_second_round_shares_the_map_of_the_first(method: str) -> None:
-    first = Preprocessing(radius=9.0, center=SAMPLES.mean(axis=0))
-    assert prepared(SAMPLES, ("a", "b"), method, like=first).preprocessing == first
+    public = Preprocessing(radius=9.0, center=SAMPLES.mean(axis=0))
+    first = Task(classes=("a", "b"), n_features=SAMPLES.shape[1], preprocessing=public)
+    again = prepared(SAMPLES, ("a", "b"), method, like=first)
+    assert Task.of(again) == first
 
 
 def test_tables_keep_the_names_of_their_columns() -> None:
     table = pd.DataFrame(SAMPLES, columns=["age", "dose", "höhe"])
     for method in ("moments", "soft"):
         found = prepared(table, ["no", "yes"], method)
-        assert found.feature_names == ("age", "dose", "höhe")
+        assert Task.of(found).feature_names == ("age", "dose", "höhe")
         same = prepared(SAMPLES, ["no", "yes"], method).features
         assert np.abs(found.features - same).max() <= 1e-12
 

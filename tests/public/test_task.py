@@ -11,11 +11,12 @@ from scipy.sparse import csr_matrix
 
 from ostraka.errors import InputError, ShapeError, UnknownClassError
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.columns import Columns
 from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.task import Task
 
 TASK = Task(classes=("no", "yes"), n_features=3, preprocessing=Preprocessing(constant=0.5))
-NAMED = Task(classes=(1, 2, 3), n_features=2, feature_names=("age", "dose"))
+NAMED = Task(classes=(1, 2, 3), n_features=2, columns=Columns.of_numbers(("age", "dose")))
 
 
 def test_columns_and_weights() -> None:
@@ -35,7 +36,7 @@ def test_columns_and_weights() -> None:
         ({"classes": ("a", "a")}, "at least two distinct"),
         ({"classes": {"a", "b"}}, "classes"),
         ({"preprocessing": Preprocessing(components=np.eye(5, 3), constant=0.5)}, "4, as the pre"),
-        ({"feature_names": ("one",)}, "one name per column"),
+        ({"columns": Columns.of_numbers(("one",))}, "1 encoded columns"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], complaint: str) -> None:
@@ -70,13 +71,10 @@ def test_labels_become_indices() -> None:
 def test_columns_are_checked_by_name_and_number() -> None:
     table = pd.DataFrame({"age": [0.1], "dose": [0.2]})
     assert NAMED.rows(table).tolist() == [[0.1, 0.2]]
-    with pytest.raises(InputError, match=r"missing: \['dose'\]"):
-        NAMED.rows(table.rename(columns={"dose": "weight"}))
-    with pytest.raises(InputError, match=r"unexpected: \['more'\]"):
-        NAMED.rows(table.assign(more=1.0))
-    with pytest.raises(InputError, match="their order differs"):
-        NAMED.rows(table[["dose", "age"]])
+    with pytest.raises(InputError, match="a column is missing, 'dose'"):
+        NAMED.rows(table.rename(columns={"dose": "weight"}), "The table")
+    assert NAMED.rows(table.assign(more="x")[["more", "dose", "age"]]).tolist() == [[0.1, 0.2]]
     assert NAMED.rows([[0.1, 0.2]]).shape == (1, 2)
     for wrong in (np.zeros((2, 3)), np.zeros(2), csr_matrix((1, 5))):
-        with pytest.raises(ShapeError, match="2 columns"):
+        with pytest.raises(ShapeError, match=r"\(rows, 2\)"):
             NAMED.rows(wrong)

@@ -17,11 +17,13 @@ from ostraka.errors import NonFiniteError
 from ostraka.party.training.ensemble import linear_counts
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.columns_format import columns_from_json
 from ostraka.public.preprocessing import Preprocessing
 from ostraka.publishing import publish
 from ostraka.release import Release
 from ostraka.release.certificate import Certificate
-from ostraka.release.export import OPSET, to_onnx
+from ostraka.release.export import to_onnx
+from ostraka.release.graph import OPSET
 from ostraka.tally import Tally
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed (pip install 'ostraka[models]')")
@@ -260,9 +262,12 @@ def test_the_certificate_and_the_names_of_columns_are_in_the_metadata() -> None:
     for samples, expected in ((pd.DataFrame(PUBLIC, columns=names), names), (PUBLIC, None)):
         release = a_release(samples=samples)
         written = session_of(release).get_modelmeta().custom_metadata_map
-        assert set(written) == {"ostraka.certificate", "ostraka.feature_names"}
+        assert set(written) == {"ostraka.certificate", "ostraka.columns"}
         assert Certificate.from_json(written["ostraka.certificate"]) == release.certificate
-        assert json.loads(written["ostraka.feature_names"]) == expected
+        content = json.loads(written["ostraka.columns"])
+        columns = columns_from_json(content, "graph")
+        assert columns == release.model.task.columns
+        assert (None if columns is None else list(columns.names)) == expected
 
 
 def test_the_graph_is_plain_and_declares_what_it_needs() -> None:

@@ -17,6 +17,7 @@ EXAMPLES = (
     "[bold]ostraka contribute stroke.poll --model mine.onnx --party ward-3 --out ward-3.contribution[/]"
 )
 
+MANY = 5
 FAR = 5.0
 """So many times the range (or deviation) of a public column: another unit, most likely."""
 
@@ -149,7 +150,7 @@ def _read(
         data,
         label_column=label_column,
         party_column=person_column,
-        columns=poll.task.feature_names,
+        columns=poll.task.columns,
         n_columns=poll.task.n_columns,
         text_labels=texts,
         may_be_empty=True,
@@ -202,17 +203,23 @@ def _warn(poll: Poll, table: Table) -> None:
     """What a party should know of its own table; shown here, sent nowhere."""
     import numpy as np
 
+    from ostraka.public.remarks import remark_entries
+
     if len(table) == 0:
         typer.echo("Mind: your table has NO rows. You count all the same, with zeros.")
         return
+    if poll.task.columns is not None:
+        for told in remark_entries(poll.task.columns, table.samples)[:MANY]:
+            typer.echo(f"Mind: {told}")
     public = poll.task.preprocessing
     if hasattr(table.samples, "tocsr") or public.center is None or public.scale is None:
         return
     with np.errstate(all="ignore"):
-        far = np.abs(np.asarray(table.samples, dtype=np.float64) - public.center) / public.scale
+        far = np.abs(poll.task.rows(table.samples) - public.center) / public.scale
         odd = np.flatnonzero(np.median(far, axis=0) > FAR)
-    names = poll.task.feature_names or tuple(map(str, range(public.center.size)))
-    for column in odd[:5]:
+    known = poll.task.columns
+    names = tuple(map(str, range(public.center.size))) if known is None else known.labels
+    for column in odd[:MANY]:
         typer.echo(
             f"Mind: most of your values of {names[column]} are far from those of the public samples. "
             "Are they in the same unit?"

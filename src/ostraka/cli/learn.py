@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -150,6 +149,12 @@ def learn(
     least_parties: Annotated[int, typer.Option(help="Refuse to release for fewer parties.")] = 2,
     jobs: Annotated[int, typer.Option(help="Workers for local training; -1 means all cores.")] = -1,
     columns: Annotated[
+        Path | None,
+        typer.Option(
+            help="What the columns are, where --auxiliary does not say enough: a small .yaml or .json file."
+        ),
+    ] = None,
+    svmlight_columns: Annotated[
         int | None,
         typer.Option(
             help="How many columns svmlight files have, counted from 1; needed for those."
@@ -165,13 +170,15 @@ def learn(
     """
     from rich.console import Console
 
+    from ostraka.cli.public_table import read_public
     from ostraka.cli.release import save
     from ostraka.cli.words import names_in, words
     from ostraka.datasets import tables
-    from ostraka.errors import ParameterError, ShiftWarning
+    from ostraka.errors import ParameterError, PrivacyWarning, ShiftWarning
     from ostraka.estimators import PrivateClassifier
     from ostraka.files import check_new, check_writable
     from ostraka.party.training.named import named
+    from ostraka.public.describe import describe_columns, read_description
     from ostraka.release import Release
 
     check_new(out, force)
@@ -182,27 +189,34 @@ def learn(
         raise ParameterError("--start", got=None, allowed="an earlier release, for --method refine")
     _check_parties(data, party_column, rows_are_parties)
     _check_public(data, auxiliary)
+    if auxiliary is None and radius is None:
+        allowed = (
+            "public samples with the same columns, a few hundred or more, labels not needed; if "
+            "there are none, --method avg with --radius, a public bound for the length of samples"
+        )
+        raise ParameterError("--auxiliary", got=None, allowed=allowed)
+    like = None if start is None else Release.load(start).model.task.columns
+    not_features = [name for name in (label_column, party_column, *(drop or ())) if name]
+    public, described = None, like
+    if auxiliary is not None:
+        public, described = read_public(
+            auxiliary, columns, not_features, like=like, n_columns=svmlight_columns
+        )
+    elif columns is not None:
+        described = describe_columns(None, read_description(columns))
     table = tables.read(
         data,
         label_column=label_column,
         party_column=party_column,
-        drop=drop or (),
-        n_columns=columns,
+        columns=described,
+        drop=(drop or ()) if described is None else (),
+        n_columns=svmlight_columns,
         text_labels=classes is not None,
         may_be_empty=data.is_dir() or roll is not None,  # who has no rows counts
     )
-    if columns is None and hasattr(table.samples, "tocsr"):
-        raise ParameterError(
-            "--columns", got=None, allowed="the public number of columns, for svmlight files"
-        )
-    if start is not None:
-        table = replace(table, samples=_in_order_of(start, table.samples))
-    names = list(table.samples.columns) if hasattr(table.samples, "columns") else None
-    public = (
-        None
-        if auxiliary is None
-        else tables.read(auxiliary, columns=names, n_columns=columns).samples
-    )
+    if svmlight_columns is None and hasattr(table.samples, "tocsr"):
+        allowed = "the public number of columns, for svmlight files"
+        raise ParameterError("--svmlight-columns", got=None, allowed=allowed)
     console = Console(stderr=True)
     estimator = PrivateClassifier(
         method.value,
@@ -218,6 +232,7 @@ def learn(
         calibration=None if calibration is None else calibration.value,
         local=None if local == "linear" else named(local),
         classes=None if classes is None else words(classes),
+        columns=described,
         radius=radius,
         intercept=intercept,
         roll=table.roll if roll is None else names_in(roll),
@@ -227,20 +242,13 @@ def learn(
         progress=console.is_terminal,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ShiftWarning)  # `_report` says it
+        for kind in (ShiftWarning, PrivacyWarning):
+            warnings.simplefilter("ignore", kind)  # `_report` says it
         estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
     assert isinstance(estimator.release_, Release)
     save(estimator.release_, out)
-    _report(out, estimator)
-
-
-def _in_order_of(start: Path, samples: Any) -> Any:
-    """The columns in the order of the start's model, where both have names; others are refused later, by name."""
-    from ostraka.release import Release
-
-    names = Release.load(start).model.task.feature_names
-    given = list(getattr(samples, "columns", []))
-    return samples[list(names)] if names is not None and sorted(names) == sorted(given) else samples
+    unused = [name for name in table.unused if name not in not_features]
+    _report(out, estimator, unused)
 
 
 def _check_distinct(out: Path, *others: Path | None) -> None:
@@ -286,20 +294,28 @@ def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool)
         )
 
 
-def _report(out: Path, estimator: PrivateClassifier) -> None:
+def _report(out: Path, estimator: PrivateClassifier, unused: list[str]) -> None:
     from rich.console import Console
     from rich.markup import escape
 
+    from ostraka.errors import listed
+    from ostraka.expect.advice import advise
     from ostraka.expect.describe import noise_ratio
     from ostraka.methods.after_noise.shift import remark
 
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"Wrote [bold]{escape(str(out))}[/].")
+    if unused:
+        console.print(
+            f"Not used, because the public table does not have them: {listed(unused)}.",
+            markup=False,
+        )
     console.print(str(estimator.certificate_), markup=False)
     ratio = noise_ratio(estimator.poll_)
-    told = remark(estimator.release_.shift, estimator.shift)
-    if told is not None:
-        console.print(f"[yellow]Mind:[/] {told.replace('shift=True', '--shift')}")
+    shifted = remark(estimator.release_.shift, estimator.shift)
+    told = [] if shifted is None else [shifted.replace("shift=True", "--shift")]
+    for each in (*told, *advise(estimator.poll_)):
+        console.print(f"[yellow]Mind:[/] {escape(each)}")
     if ratio is not None and ratio > 0.5:
         console.print(
             f"[yellow]Mind:[/] the noise is expected to be {ratio:.2g} times as long as the longest model can be, so predictions will be "

@@ -49,6 +49,13 @@ def plan(
             help="The noise-to-signal to aim at: below 0.3 little is lost, above 1 little is left."
         ),
     ] = 0.3,
+    columns: Annotated[
+        Path | None,
+        typer.Option(help="What the columns of --auxiliary are, if it does not say enough."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
+    ] = None,
     figure: Annotated[
         Path | None, typer.Option(help="Draw what to expect against ε into this .png or .svg file.")
     ] = None,
@@ -62,7 +69,17 @@ def plan(
     from ostraka.expect.planner import METHODS, Setting
 
     if auxiliary is not None:
-        _forecast(auxiliary, parties, classes, epsilon, delta, samples_each, figure)
+        _forecast(
+            auxiliary,
+            parties,
+            classes,
+            epsilon,
+            delta,
+            samples_each,
+            figure,
+            columns,
+            drop or [],
+        )
         return
     if samples is None or features is None:
         raise ParameterError(
@@ -99,20 +116,23 @@ def _forecast(
     delta: float,
     samples_each: int,
     figure: Path | None,
+    description: Path | None,
+    drop: list[str],
 ) -> None:
     """Our own methods on these public samples: a table over ε, how many parties would do, a figure."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    from ostraka.datasets import tables
+    from ostraka.cli.public_table import read_public
     from ostraka.expect.forecast import at_epsilons, by_parties
     from ostraka.methods.base import Options
     from ostraka.progress import watch
     from ostraka.public.prepare import prepared
     from ostraka.public.promise import Promise
 
-    auxiliary = prepared(tables.read(path).samples, range(classes), "auto")
+    samples, columns = read_public(path, description, drop)
+    auxiliary = prepared(samples, range(classes), "auto", columns=columns)
     promise, options = Promise(epsilon=epsilon, delta=delta), Options(samples_each=samples_each)
     console = Console()
     epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]

@@ -134,6 +134,12 @@ def create(
         list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
     ] = None,
     columns: Annotated[
+        Path | None,
+        typer.Option(
+            help="What the columns are, where the public table does not say enough: a small .yaml or .json file."
+        ),
+    ] = None,
+    svmlight_columns: Annotated[
         int | None, typer.Option(help="How many columns svmlight files have, counted from 1.")
     ] = None,
     force: Annotated[
@@ -153,7 +159,15 @@ def create(
     first = None if start is None else Release.load(start)
     asked = None if roll is None else names_in(roll)
     auxiliary = _auxiliary(
-        public, words(classes), method.value, private_auxiliary, radius, drop or [], columns, first
+        public,
+        words(classes),
+        method.value,
+        private_auxiliary,
+        radius,
+        drop or [],
+        columns,
+        svmlight_columns,
+        first,
     )
     with _console().status("Rehearsing on the public samples"):  # on terminals only
         poll = Poll.create(
@@ -232,22 +246,26 @@ def _auxiliary(
     private: bool,
     radius: float | None,
     drop: list[str],
-    columns: int | None,
+    description: Path | None,
+    n_columns: int | None,
     start: Any,
 ) -> AuxiliarySet:
+    from ostraka.cli.public_table import read_public
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError
     from ostraka.public.auxiliary import AuxiliarySet
     from ostraka.public.prepare import INTERCEPT, prepared
     from ostraka.public.preprocessing import Preprocessing
 
-    wanted = None if start is None else start.model.task.feature_names
-    samples = tables.read(path, columns=wanted, drop=drop, n_columns=columns).samples
     if private:
+        samples = tables.read(path, drop=drop, n_columns=n_columns).samples
         if radius is None:
             allowed = "a public bound for the length of samples, where they are private"
             raise ParameterError("--radius", got=None, allowed=allowed)
         agreed = Preprocessing(radius=radius, constant=INTERCEPT)
         return AuxiliarySet(samples, tuple(classes), preprocessing=agreed, private=True)
-    like = None if start is None else start.model.task.preprocessing
-    return prepared(samples, classes, method, radius=radius, like=like)
+    like = None if start is None else start.model.task
+    samples, columns = read_public(
+        path, description, drop, like=like and like.columns, n_columns=n_columns
+    )
+    return prepared(samples, classes, method, columns=columns, radius=radius, like=like)

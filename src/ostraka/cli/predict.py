@@ -41,7 +41,7 @@ def predict(
             help="A column that is no feature, for models without column names; may be repeated."
         ),
     ] = None,
-    columns: Annotated[
+    svmlight_columns: Annotated[
         int | None, typer.Option(help="How many columns a svmlight file has, counted from 1.")
     ] = None,
     force: Annotated[
@@ -57,8 +57,9 @@ def predict(
 
     check_new(out, force)
     release = Release.load(file)
-    names = release.model.task.feature_names
-    samples = tables.read(data, columns=names, drop=drop or (), n_columns=columns).samples
+    known = release.model.task.columns
+    given = drop or () if known is None else ()
+    samples = tables.read(data, columns=known, drop=given, n_columns=svmlight_columns).samples
     result = pd.DataFrame({"prediction": release.predict(samples)})
     if probabilities:
         headings = [f"probability_{name}" for name in release.model.task.classes]

@@ -104,10 +104,14 @@ def _attached(poll: Poll, auxiliary: Path | None) -> Poll:
     if auxiliary is None:
         return poll
     samples = tables.read(
-        auxiliary, columns=poll.task.feature_names, n_columns=poll.task.n_columns
+        auxiliary, columns=poll.task.columns, n_columns=poll.task.n_columns
     ).samples
     own = AuxiliarySet(
-        samples, poll.task.classes, preprocessing=poll.task.preprocessing, private=True
+        samples,
+        poll.task.classes,
+        preprocessing=poll.task.preprocessing,
+        columns=poll.task.columns,
+        private=True,
     )
     return poll.with_auxiliary(own)
 

@@ -227,14 +227,11 @@ def _checked_start(start: Any, auxiliary: AuxiliarySet, promise: Promise) -> Rel
             allowed=f"one of {own.classes} on the {own.n_features} features of the auxiliary set, "
             "by the same preprocessing",
         )
-    if (
-        None not in (task.feature_names, own.feature_names)
-        and task.feature_names != own.feature_names
-    ):
+    if None not in (task.columns, own.columns) and task.columns != own.columns:
         raise ParameterError(
             "start",
             got=f"a model of the columns {list(task.feature_names or ())[:8]}",
-            allowed=f"{list(own.feature_names or ())[:8]}, the same columns in the same order",
+            allowed=f"{list(own.feature_names or ())[:8]}, described in the same way",
         )
     return start
 

@@ -14,7 +14,8 @@ the same rows in the same order. A dense and a sparse form of the same matrix ar
 Public or private: usually the set is public. With `private=True` one of its samples may be somebody's secret [Hamm
 2016, private auxiliary data]; then nothing computed from it may be shown, not even a digest, with which guesses could
 be confirmed: it goes by a random name, and `public_digest` is None. Names of columns and classes are published all the
-same: they must not come from private samples.
+same: they must not come from private samples. Nor is a private table described: its columns are numbers without gaps, unless
+somebody says otherwise.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from ostraka.errors import ParameterError, ShapeError, WrongTypeError
 from ostraka.public.classes import ClassName, checked_classes
+from ostraka.public.columns import Columns, is_table, names_of
+from ostraka.public.describe import describe_columns
 from ostraka.public.preprocessing import (
     Features,
     Preprocessing,
@@ -46,6 +49,7 @@ __all__ = ["AuxiliarySet"]
 DIGEST_FORM = b"ostraka auxiliary set, form 1\n"
 
 ROWS_PER_UPDATE = 4096
+WHAT = "The auxiliary set"
 
 
 @final
@@ -59,7 +63,7 @@ class AuxiliarySet:
         classes: the names of the classes. Their order is the order of class indices and is never changed.
         preprocessing: the public map from samples to features. None: the samples are features already, and must lie in
             the unit ball.
-        feature_names: names of the columns; by default those of a data frame.
+        columns: what a table's columns are; by default as `describe_columns` finds them. None for arrays.
         private: whether the samples are private themselves. Then `preprocessing` must not have been fitted on them.
 
     """
@@ -69,7 +73,7 @@ class AuxiliarySet:
     preprocessing: Preprocessing | None = field(default=None, kw_only=True)
     private: bool = field(default=False, kw_only=True)
     features: Features = field(init=False, repr=False)
-    feature_names: tuple[str, ...] | None = field(default=None, kw_only=True, repr=False)
+    columns: Columns | None = field(default=None, kw_only=True, repr=False)
     _digest: str | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -83,8 +87,10 @@ class AuxiliarySet:
                 got=None,
                 allowed="Preprocessing(radius=...) with a public radius: private samples are clipped",
             )
-        object.__setattr__(self, "features", _frozen_features(samples, self.preprocessing))
-        object.__setattr__(self, "feature_names", self.feature_names or _column_names(samples))
+        columns = self.columns or _described(samples, self.private)
+        object.__setattr__(self, "columns", columns)
+        encoded = samples if columns is None else columns.encode(samples, WHAT)
+        object.__setattr__(self, "features", _frozen_features(encoded, self.preprocessing))
 
     @classmethod
     def scaled(
@@ -95,6 +101,7 @@ class AuxiliarySet:
         *,
         standardise: bool = False,
         quantile: float = 1.0,
+        columns: Columns | None = None,
     ) -> AuxiliarySet:
         """Make a PUBLIC auxiliary set with a scale of its own: see `Preprocessing.fit`.
 
@@ -102,8 +109,10 @@ class AuxiliarySet:
         tell the longest of them. For a private set, agree on a radius beforehand and give
         `preprocessing=Preprocessing(radius=...)`.
         """
-        fitted = Preprocessing.fit(samples, constant, standardise=standardise, quantile=quantile)
-        return cls(samples, checked_classes(classes), preprocessing=fitted)
+        columns = columns or _described(samples, private=False)
+        encoded = samples if columns is None else columns.encode(samples, WHAT)
+        fitted = Preprocessing.fit(encoded, constant, standardise=standardise, quantile=quantile)
+        return cls(samples, checked_classes(classes), preprocessing=fitted, columns=columns)
 
     @classmethod
     def synthetic(
@@ -136,12 +145,13 @@ class AuxiliarySet:
         features: Features,
         classes: Iterable[ClassName],
         preprocessing: Preprocessing | None,
-        feature_names: tuple[str, ...] | None,
+        columns: Columns | None,
         samples: Samples = None,
     ) -> AuxiliarySet:
         """A public set from a file: the features as they were made then, to the last bit; the samples where they are needed."""
         kept = _frozen_features(features, None)
         n_columns = (preprocessing or Preprocessing()).n_columns(kept.shape[1])
+        n_columns = n_columns if columns is None else len(columns)
         if samples is not None and tuple(samples.shape) != (kept.shape[0], n_columns):
             allowed = f"({kept.shape[0]}, {n_columns}), a row for each row of features"
             raise ShapeError("The auxiliary samples", got=tuple(samples.shape), allowed=allowed)
@@ -152,7 +162,7 @@ class AuxiliarySet:
             "preprocessing": preprocessing,
             "private": False,
             "features": kept,
-            "feature_names": feature_names,
+            "columns": columns,
             "_digest": None,
         }
         for name, value in values.items():
@@ -173,6 +183,11 @@ class AuxiliarySet:
     def n_classes(self) -> int:
         """K."""
         return len(self.classes)
+
+    @property
+    def encoded(self) -> Any:
+        """The samples as numbers, before the preprocessing."""
+        return self.samples if self.columns is None else self.columns.encode(self.samples, WHAT)
 
     @property
     def digest(self) -> str:
@@ -239,12 +254,12 @@ def _frozen_features(samples: Samples, preprocessing: Preprocessing | None) -> F
     return owned
 
 
-def _column_names(samples: Samples) -> tuple[str, ...] | None:
-    columns = getattr(samples, "columns", None)
-    if columns is None:
+def _described(samples: Samples, private: bool) -> Columns | None:
+    """A public table says what its columns are; of a private one only the names are public."""
+    if not is_table(samples):
         return None
-    names = tuple(columns)
-    return names if all(isinstance(name, str) for name in names) else None
+    names = names_of(samples) or ()
+    return Columns.of_numbers(names) if private else describe_columns(samples)
 
 
 def _digest(auxiliary: AuxiliarySet) -> str:

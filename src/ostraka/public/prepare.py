@@ -7,16 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.errors import InputError
+from ostraka.public.auxiliary import WHAT, AuxiliarySet
 from ostraka.public.catalogue import entry
 from ostraka.public.classes import ClassName, checked_classes
-from ostraka.public.preprocessing import Preprocessing, Samples
+from ostraka.public.columns import Columns, as_numbers, is_table
+from ostraka.public.describe import describe_columns
+from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
+from ostraka.public.promise import plural
+from ostraka.public.task import Task
 from ostraka.public.whitening import half_whitened
 
 __all__ = ["INTERCEPT", "numeric", "prepared"]
 
 INTERCEPT = 0.5
 QUANTILE = 0.95
+LEAST_ROWS = 2
 
 
 def prepared(
@@ -24,9 +30,10 @@ def prepared(
     classes: Iterable[ClassName],
     method: str,
     *,
+    columns: Columns | None = None,
     radius: float | None = None,
     intercept: float = INTERCEPT,
-    like: Preprocessing | None = None,
+    like: Task | None = None,
 ) -> AuxiliarySet:
     """The auxiliary set of PUBLIC samples, for a method.
 
@@ -34,23 +41,46 @@ def prepared(
         samples: public rows.
         classes: the public list of classes.
         method: by name. Ours see half-whitened features; the paper's see standardised ones.
+        columns: what the columns of a table are; None: as the table says.
         radius: for the paper's methods, a public bound for the length of samples, instead of a scale.
         intercept: for the paper's methods, the value of a constant feature.
-        like: the map of an earlier round, which a second one must share.
+        like: the task of an earlier round, whose columns and map to features a second one must share.
 
     """
     names = checked_classes(classes)
     if like is not None:
-        return AuxiliarySet(samples, names, preprocessing=like)
+        return AuxiliarySet(samples, names, preprocessing=like.preprocessing, columns=like.columns)
+    if columns is None and is_table(samples):
+        columns = describe_columns(samples)
+    encoded = numeric(samples) if columns is None else columns.encode(samples, WHAT)
+    check_public(encoded)
     if entry(method).needs_auxiliary:
-        fitted = half_whitened(numeric(samples), len(names))
-        return AuxiliarySet(samples, names, preprocessing=fitted)
-    if radius is not None:
-        given = Preprocessing(radius=radius, constant=intercept)
-        return AuxiliarySet(samples, names, preprocessing=given)
-    return AuxiliarySet.scaled(samples, names, intercept, standardise=True, quantile=QUANTILE)
+        fitted = half_whitened(encoded, len(names))
+    elif radius is not None:
+        fitted = Preprocessing(radius=radius, constant=intercept)
+    else:
+        fitted = Preprocessing.fit(encoded, intercept, standardise=True, quantile=QUANTILE)
+    return AuxiliarySet(samples, names, preprocessing=fitted, columns=columns)
 
 
 def numeric(samples: Any) -> Any:
-    """A data frame as an array; arrays and sparse matrices as they are."""
-    return samples if hasattr(samples, "tocsr") else np.asarray(samples, dtype=np.float64)
+    """Samples without a description as an array of numbers; sparse matrices as they are."""
+    if is_sparse(samples):
+        return samples
+    return np.asarray(as_numbers(samples, WHAT), dtype=np.float64)
+
+
+def check_public(encoded: Any) -> None:
+    """Refuse public samples from which nothing can be learnt: too few, or all alike."""
+    n = int(encoded.shape[0])
+    if n < LEAST_ROWS:
+        raise InputError(
+            f"The auxiliary set has {plural('row', n)}: that says nothing of how samples differ.",
+            "Give public samples like the private ones, some hundreds if you can; without any, "
+            'method "avg" needs none.',
+        )
+    if not is_sparse(encoded) and (encoded == encoded[0]).all():
+        raise InputError(
+            "All rows of the auxiliary set are alike: that says nothing of how samples differ.",
+            "Give public samples like the private ones.",
+        )

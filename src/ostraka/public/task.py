@@ -7,9 +7,10 @@ from typing import Any, final
 
 import numpy as np
 
-from ostraka.errors import InputError, ParameterError, ShapeError, count
+from ostraka.errors import ParameterError, ShapeError, count
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.classes import ClassIndex, ClassName, Indices, checked_classes
+from ostraka.public.columns import Columns, as_numbers
 from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
 
 __all__ = ["Task"]
@@ -24,30 +25,24 @@ class Task:
     n_features: int
     """Columns of the features, the constant one included."""
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
-    feature_names: tuple[str, ...] | None = None
+    columns: Columns | None = None
+    """What the columns of tables are; None where samples are arrays without names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", checked_classes(self.classes))
         object.__setattr__(self, "n_features", count("n_features", self.n_features, 1))
-        if not self.n_columns >= 1:
+        if not self.n_encoded >= 1:
             raise ParameterError(
                 "n_features", got=self.n_features, allowed="room for at least one column of samples"
             )
-        given = self.preprocessing.n_features(self.n_columns)
+        given = self.preprocessing.n_features(self.n_encoded)
         if given != self.n_features:
             raise ParameterError(
                 "n_features", got=self.n_features, allowed=f"{given}, as the preprocessing gives"
             )
-        if not all(name.isprintable() for name in self.feature_names or ()):
-            raise ParameterError(
-                "feature_names", got="control characters", allowed="printable texts"
-            )
-        if self.feature_names is not None and len(self.feature_names) != self.n_columns:
-            raise ShapeError(
-                "feature_names",
-                got=(len(self.feature_names),),
-                allowed=f"({self.n_columns},), one name per column",
-            )
+        if self.columns is not None and self.columns.width != self.n_encoded:
+            got = f"{self.columns.width} encoded columns"
+            raise ParameterError("columns", got=got, allowed=f"{self.n_encoded}, as it takes")
 
     @classmethod
     def of(cls, auxiliary: AuxiliarySet) -> Task:
@@ -56,13 +51,23 @@ class Task:
             classes=auxiliary.classes,
             n_features=auxiliary.n_features,
             preprocessing=auxiliary.preprocessing or Preprocessing(),
-            feature_names=auxiliary.feature_names,
+            columns=auxiliary.columns,
         )
+
+    @property
+    def n_encoded(self) -> int:
+        """Columns of the numbers that the preprocessing takes."""
+        return self.preprocessing.n_columns(self.n_features)
 
     @property
     def n_columns(self) -> int:
         """Columns of the samples that people bring."""
-        return self.preprocessing.n_columns(self.n_features)
+        return self.n_encoded if self.columns is None else len(self.columns)
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of those columns, where they have names."""
+        return None if self.columns is None else self.columns.names
 
     @property
     def weight_shape(self) -> tuple[int, ...]:
@@ -79,35 +84,18 @@ class Task:
             )
         return ClassIndex(self.classes).of(given.ravel())
 
-    def rows(self, samples: Samples) -> Any:
-        """Samples as an array or a sparse matrix, after checking that their columns are those of this task."""
-        names = getattr(samples, "columns", None)
-        if (
-            names is not None
-            and self.feature_names is not None
-            and tuple(names) != self.feature_names
-        ):
-            missing = [name for name in self.feature_names if name not in set(names)]
-            unexpected = [str(name) for name in names if name not in set(self.feature_names)]
-            wrong = (
-                f"missing: {missing[:5]}"
-                if missing
-                else f"unexpected: {unexpected[:5]}"
-                if unexpected
-                else "their order differs"
-            )
-            raise InputError(
-                f"The columns of the samples are not those of the model; {wrong}.",
-                f"Give the columns {list(self.feature_names[:5])}{'...' if len(self.feature_names) > 5 else ''} in this order.",
-            )
+    def rows(self, samples: Samples, what: str = "The samples") -> Any:
+        """Samples as numbers, an array or a sparse matrix; refused if they are not of this task.
+
+        A table's columns are found by name: order, types and further columns do not matter.
+        """
+        if self.columns is not None and not is_sparse(samples):
+            return self.columns.encode(samples, what)
         shape = tuple(samples.shape) if hasattr(samples, "shape") else np.shape(samples)
         if len(shape) != 2 or shape[1] != self.n_columns:
-            raise ShapeError(
-                "The samples",
-                got=shape,
-                allowed=f"(rows, {self.n_columns}), {self.n_columns} columns",
-            )
-        return samples if is_sparse(samples) else np.asarray(samples)
+            allowed = f"(rows, {self.n_columns}), {self.n_columns} columns"
+            raise ShapeError(what, got=shape, allowed=allowed)
+        return samples if is_sparse(samples) else as_numbers(samples, what)
 
     def features(self, samples: Samples) -> Any:
         """The features of samples, after checking that they are of this task."""

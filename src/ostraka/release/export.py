@@ -1,28 +1,33 @@
-"""A release as an ONNX graph: the public preprocessing, the linear model, and the certificate in the metadata.
+"""A release as an ONNX graph: columns, the public preprocessing, the linear model, and the certificate in the metadata.
 
-The graph uses plain operators in double precision, in the order of `Preprocessing`, so that it predicts what `Release.predict` predicts.
-Input `samples` (N, columns); outputs `label` (N,) and `probabilities` (N, K).
+The graph uses plain operators in double precision, in the order of `Columns` and `Preprocessing`, so that it predicts what
+`Release.predict` predicts. Outputs `label` (N,) and `probabilities` (N, K). Inputs:
 
-Not covered: another sum order may round scores that differ by less than about 1e-15 the other way. A graph cannot refuse: where
-`Release.predict` raises because a sample holds NaN or infinity, the probabilities of that sample are NaN and its label means nothing.
+    where columns have names   one (N, 1) for each, by its name: doubles for numbers, 0 and 1 for booleans, days since 1970 for
+                               dates, texts for categories; NaN or an empty text is a gap
+    elsewhere                  `samples` (N, columns)
+
+Not covered: another sum order may round scores that differ by less than about 1e-15 the other way. A graph reads texts as they
+are, with no spaces around. A graph cannot refuse: where `Release.predict` raises because a sample holds NaN or infinity, the
+probabilities of that sample are NaN and its label means nothing.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 import numpy as np
 
 from ostraka.errors import RehearsalError
+from ostraka.public.columns_format import columns_json
 from ostraka.public.preprocessing import NORM_KEPT, NORM_PULLED, SQUARES_FIT
 from ostraka.public.task import Task
 from ostraka.release import Release
+from ostraka.release.graph import Graph, write_inputs
+from ostraka.tensors import canonical_json
 
 __all__ = ["to_onnx"]
-
-OPSET = 17
 
 
 def to_onnx(release: Release) -> bytes:
@@ -32,10 +37,10 @@ def to_onnx(release: Release) -> bytes:
 
     if not isinstance(release, Release):
         raise RehearsalError
-    graph = _Graph()
-    scores = graph.add(
-        "MatMul", _features(graph, release.model.task), graph.constant(_columns(release))
-    )
+    graph = Graph()
+    inputs, rows = write_inputs(graph, release.model.task)
+    features = _features(graph, release.model.task, rows)
+    scores = graph.add("MatMul", features, graph.constant(_columns(release)))
     graph.add("Softmax", scores, axis=1, output="probabilities")
     # Of equal scores the second class wins if there are two, the first if there are more.
     last = int(len(release.model.task.classes) == 2)
@@ -53,11 +58,7 @@ def to_onnx(release: Release) -> bytes:
         helper.make_graph(
             graph.nodes,
             "ostraka",
-            [
-                helper.make_tensor_value_info(
-                    "samples", TensorProto.DOUBLE, [None, release.model.task.n_columns]
-                )
-            ],
+            inputs,
             [
                 helper.make_tensor_value_info("label", kind, [None]),
                 helper.make_tensor_value_info(
@@ -66,13 +67,13 @@ def to_onnx(release: Release) -> bytes:
             ],
             graph.constants,
         ),
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[helper.make_opsetid(domain, version) for domain, version in graph.opsets],
         producer_name="ostraka",
         ir_version=8,
     )
     described = {
         "ostraka.certificate": release.certificate.to_json(),
-        "ostraka.feature_names": json.dumps(release.model.task.feature_names),
+        "ostraka.columns": canonical_json(columns_json(release.model.task.columns)),
     }
     helper.set_model_props(model, described)
     onnx.checker.check_model(model)
@@ -80,10 +81,10 @@ def to_onnx(release: Release) -> bytes:
     return content
 
 
-def _features(graph: _Graph, task: Task) -> str:
+def _features(graph: Graph, task: Task, rows: str) -> str:
     """The same steps as `Preprocessing`: centre, scale, project, divide, clip, append the constant."""
     given = task.preprocessing
-    x = _mapped(graph, task) if given.arrays() else "samples"
+    x = _mapped(graph, task, rows) if given.arrays() else rows
     radius = graph.number(given.radius)
     peak = graph.add("ReduceMax", graph.add("Abs", x), axes=[1], keepdims=1)
     far = graph.add("Greater", graph.add("Div", peak, radius), graph.number(SQUARES_FIT))
@@ -104,10 +105,10 @@ def _features(graph: _Graph, task: Task) -> str:
     return x
 
 
-def _mapped(graph: _Graph, task: Task) -> str:
+def _mapped(graph: Graph, task: Task, rows: str) -> str:
     """((x − center)/scale)·components; a row that leaves the doubles becomes 0, unless the sample itself is not finite."""
     given = task.preprocessing
-    x = "samples"
+    x = rows
     if given.components is None:
         x = x if given.center is None else graph.add("Sub", x, graph.constant(given.center))
         x = x if given.scale is None else graph.add("Div", x, graph.constant(given.scale))
@@ -124,10 +125,10 @@ def _mapped(graph: _Graph, task: Task) -> str:
         )
     zero = graph.number(0.0)
     x = graph.add("Where", graph.add("Equal", _nan_unless_finite(graph, x), zero), x, zero)
-    return graph.add("Add", x, _nan_unless_finite(graph, "samples"))
+    return graph.add("Add", x, _nan_unless_finite(graph, rows))
 
 
-def _nan_unless_finite(graph: _Graph, rows: str) -> str:
+def _nan_unless_finite(graph: Graph, rows: str) -> str:
     """0 for rows of finite numbers, NaN for others."""
     return graph.add(
         "ReduceSum",
@@ -141,35 +142,3 @@ def _columns(release: Release) -> Any:
     """A column of weights per class; of two classes the first scores zero."""
     weights = release.model.weights
     return np.stack([np.zeros_like(weights), weights], axis=1) if weights.ndim == 1 else weights
-
-
-class _Graph:
-    """Nodes and constants, named as they come."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        from onnx import helper
-
-        name = output or f"{operator.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
-        return name
-
-    def number(self, value: float) -> str:
-        return self.constant(np.float64(value))
-
-    def constant(self, value: Any) -> str:
-        from onnx import TensorProto, helper, numpy_helper
-
-        name = f"constant_{len(self.constants)}"
-        array = np.asarray(value)
-        if array.dtype == object:
-            tensor = helper.make_tensor(
-                name, TensorProto.STRING, array.shape, [text.encode() for text in array.tolist()]
-            )
-        else:
-            tensor = numpy_helper.from_array(array, name)
-        self.constants.append(tensor)
-        return name

@@ -8,6 +8,7 @@ exactly as expected is refused before any of it is used.
     1        weights, task, certificate
     2        `statistic`, the noisy mean itself, where the model was made from one: it is public, and
              `refit` makes other models of it, free of budget
+    3        `columns` where a table's columns are described, instead of their names alone
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from ostraka.errors import FormatError, InputError, ParameterError, RehearsalError
 from ostraka.files import read_regular, write_atomically
 from ostraka.public.catalogue import CATALOGUE
+from ostraka.public.columns_format import columns_from_json, columns_json
 from ostraka.public.preprocessing import Preprocessing, Samples
 from ostraka.public.task import Task
 from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate
@@ -32,9 +34,9 @@ from ostraka.tensors import LARGEST_FILE, canonical_json, parse_json, read_tenso
 
 __all__ = ["Release", "Rehearsed", "task_from_json", "task_json"]
 
-# Raise this number with every change of the file's content; readers of old numbers stay, each with
-# a file in the tests.
-FORMAT = "2"
+# A new number with every change of the file's content; readers of old numbers stay, each with a file
+# in the tests.
+FORMAT, DESCRIBED = "2", "3"
 T = TypeVar("T")
 _KEYS = {"ostraka", "task", "certificate"}
 _PREPROCESSING = {"preprocessing.center", "preprocessing.scale", "preprocessing.components"}
@@ -135,9 +137,10 @@ class _Outcome:
 
     def _written(self) -> bytes:
         task = self.model.task
+        described = task_json(task)
         metadata = {
-            "ostraka": FORMAT,
-            "task": canonical_json(task_json(task)),
+            "ostraka": DESCRIBED if "columns" in described else FORMAT,
+            "task": canonical_json(described),
             "certificate": self.certificate.to_json(),
         }
         named = task.preprocessing.arrays().items()
@@ -194,6 +197,8 @@ class Release(_Outcome):
         certificate = Certificate.from_json(metadata["certificate"])
         n_features = len(tensors["weights"])
         content = parse_json(metadata["task"], "release")
+        if ("columns" in content) is not (metadata["ostraka"] == DESCRIBED):
+            raise FormatError("release", "its format is not the one that its number says")
         task = _built("task", lambda: task_from_json(content, tensors, n_features, "release"))
         model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
         found = tensors.get("statistic")
@@ -209,7 +214,7 @@ def task_json(task: Task) -> dict[str, Any]:
     public = task.preprocessing
     return {
         "classes": list(task.classes),
-        "feature_names": None if task.feature_names is None else list(task.feature_names),
+        **columns_json(task.columns),
         "preprocessing": {"radius": public.radius, "constant": public.constant},
     }
 
@@ -219,29 +224,26 @@ def task_from_json(
 ) -> Task:
     """A task of what `task_json` gave; anything unexpected is refused."""
     try:
-        classes, names = content["classes"], content["feature_names"]
-        numbers = content["preprocessing"]
+        classes, numbers = content["classes"], content["preprocessing"]
         if len(content) != 3 or set(numbers) != {"radius", "constant"}:
             raise ValueError
-        if not (isinstance(classes, list) and (names is None or isinstance(names, list))):
+        if not isinstance(classes, list):
             raise TypeError
         if not all(isinstance(number, float) for number in numbers.values()):
             raise TypeError
+        columns = columns_from_json(content, what)
     except (ValueError, KeyError, TypeError):
         raise FormatError(what, "the description of its task is damaged") from None
     named = {name: tensors[name] for name in _PREPROCESSING if name in tensors}
     arrays = {name.removeprefix("preprocessing."): array for name, array in named.items()}
     radius, constant = numbers["radius"], numbers["constant"]
-    task = Task(
-        classes=tuple(classes),
-        n_features=n_features,
-        preprocessing=Preprocessing(radius=radius, constant=constant, **arrays),
-        feature_names=None if names is None else tuple(map(str, names)),
+    public = Preprocessing(radius=radius, constant=constant, **arrays)
+    width = public.n_columns(n_features)
+    if columns is not None and columns.width != width:
+        raise FormatError(what, f"it describes {columns.width} columns of numbers for {width}")
+    return Task(
+        classes=tuple(classes), n_features=n_features, preprocessing=public, columns=columns
     )
-    if names is not None and len(names) != task.n_columns:
-        problem = f"it names {len(names)} features for {task.n_columns} columns"
-        raise FormatError(what, problem)
-    return task
 
 
 def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
@@ -252,8 +254,8 @@ def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
         problem = f"it holds the tensors {sorted(tensors)[:5]}, not weights and preprocessing"
         raise FormatError("release", problem)
     number = metadata.get("ostraka")
-    if number not in ("1", FORMAT) or set(metadata) != _KEYS:
-        problem = f"its metadata is not that of an Ostraka release of format 1 to {FORMAT}"
+    if number not in ("1", FORMAT, DESCRIBED) or set(metadata) != _KEYS:
+        problem = f"its metadata is not that of an Ostraka release of format 1 to {DESCRIBED}"
         raise FormatError("release", problem)
     if number == "1" and "statistic" in tensors:
         raise FormatError("release", "it says format 1, but has a tensor of a later one")

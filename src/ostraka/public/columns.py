@@ -1,0 +1,306 @@
+"""The public description of a table: which columns there are, and how an entry becomes numbers.
+
+    kind       an entry becomes                                     a gap becomes
+    number     itself; or its logarithm, where the public tail      the public median
+               is long
+    boolean    1 or 0                                               the public median
+    date       years before or after the public median date         the public median
+    category   1 in the column of its own value, 0 in the others    a value of its own, if it is one
+               of the list; one that is not on the list: 0 in all   of the list; else 0 in all
+
+Where public rows have gaps, a number also gets a column that is 1 at a gap. Columns are found by
+name, so their order, their types and what else is in a table do not matter.
+
+Guarantee: every row is encoded on its own, by correctly rounded arithmetic on single numbers, so
+that no party's rows move another's by a bit; and no entry is an error. Private rows never say what a
+column is: `describe.describe_columns` makes the description from a public table, or people write it.
+
+Why not the exact logarithm: numpy computes it for many numbers at once, and does not promise the same last bit
+wherever a number stands. `_fold_tail` is the broken line through log₂ at the powers of two.
+
+Needs numpy alone: a published model encodes through this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.errors import EntryError, MissingColumnsError, ParameterError, ShapeError, listed
+from ostraka.public.entries import GAP, Reading, read_each, read_numbers, text_of, values_of
+
+__all__ = ["KINDS", "Category", "Column", "Columns", "Number", "as_numbers", "is_table", "names_of"]
+
+Array: TypeAlias = NDArray[np.float64]
+
+KINDS: Final = ("number", "boolean", "date", "category")
+DAYS_PER_YEAR: Final = 365.25
+FARTHEST: Final = 2.0**1000
+"""So far from the middle a tail is followed: twice as far could leave the doubles."""
+LONGEST_NAME: Final = 1000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A column that becomes one number, and where public rows have gaps one more."""
+
+    name: str
+    kind: Reading = "number"
+    fill: float | None
+    """What a gap becomes: the public median. None: gaps are refused, because nothing public says what they mean."""
+    marks_gaps: bool = False
+    """Whether a second column is 1 where there is a gap."""
+    unknown: tuple[float, ...] = ()
+    """Numbers that stand for a gap, such as 99 for an age that nobody knows."""
+    unit: float | None = None
+    """Where the tail is long: distances from `fill` up to this are kept, longer ones as their logarithm."""
+    form: str | None = None
+    """How a date is written, if not year first."""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        if self.kind not in ("number", "boolean", "date"):
+            raise ParameterError("kind", got=self.kind, allowed=" or ".join(KINDS))
+        numbers = (self.fill, self.unit, *self.unknown)
+        if not all(each is None or math.isfinite(each) for each in numbers):
+            raise ParameterError("fill, unit, unknown", got=numbers, allowed="finite numbers")
+        if self.unit is not None and not (self.unit > 0.0 and self.kind == "number"):
+            raise ParameterError("unit", got=self.unit, allowed="above 0, for a number")
+        if self.fill is None and (self.marks_gaps or self.unit is not None or self.kind == "date"):
+            allowed = "the public median, where gaps are marked, tails are folded or dates are read"
+            raise ParameterError("fill", got=None, allowed=allowed)
+        if self.form is not None and self.kind != "date":
+            raise ParameterError("form", got=self.form, allowed="none but for dates")
+
+    @property
+    def width(self) -> int:
+        """How many numbers it becomes."""
+        return 1 + self.marks_gaps
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What they are called."""
+        return (self.name, f"{self.name} is missing")[: self.width]
+
+    def write(self, values: NDArray[Any], out: Array, what: str) -> None:
+        """Encode entries into the columns of `out`."""
+        found = read_numbers(values, self.kind, self.form)
+        for number in self.unknown:
+            found = np.where(found == number, np.nan, found)
+        gaps = np.isnan(found)
+        if self.fill is None and gaps.any():
+            row = int(np.flatnonzero(gaps)[0])
+            raise EntryError(what, column=self.name, entry=values[row], row=row)
+        encoded = self._encoded(found)
+        out[:, 0] = np.where(gaps, self._encoded(np.array([self.fill or 0.0])), encoded)
+        if self.marks_gaps:
+            out[:, 1] = gaps
+
+    def _encoded(self, found: Array) -> Array:
+        if self.kind == "date":
+            return (found - (self.fill or 0.0)) / DAYS_PER_YEAR
+        if self.unit is None:
+            return found
+        assert self.fill is not None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _fold_tail((found - self.fill) / self.unit)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """A column of texts from a public list; each of them becomes a column of zeros and ones."""
+
+    name: str
+    values: tuple[str, ...]
+    """`GAP` among them: a gap is a value of its own."""
+    _places: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        object.__setattr__(self, "values", tuple(self.values))
+        texts = all(isinstance(value, str) and value.isprintable() for value in self.values)
+        if not texts or not self.values or len(set(self.values)) < len(self.values):
+            allowed = "distinct printable texts, at least one"
+            raise ParameterError(f"values of {self.name}", got=self.values[:8], allowed=allowed)
+        self._places.update({value: place for place, value in enumerate(self.values)})
+
+    @property
+    def kind(self) -> str:
+        """As the others have it."""
+        return "category"
+
+    @property
+    def width(self) -> int:
+        """How many numbers it becomes."""
+        return len(self.values)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What they are called."""
+        return tuple(
+            f"{self.name} is missing" if value == GAP else f"{self.name} = {value}"
+            for value in self.values
+        )
+
+    def write(self, values: NDArray[Any], out: Array, what: str) -> None:  # noqa: ARG002
+        """Encode entries into the columns of `out`."""
+        places = self.places(values)
+        out[:] = 0.0
+        known = np.flatnonzero(places >= 0)
+        out[known, places[known]] = 1.0
+
+    def places(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """Where each entry stands on the list; −1 for others."""
+        return read_each(values, lambda entry: self._places.get(text_of(entry), -1), np.intp)
+
+
+Column: TypeAlias = Number | Category
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a table, in the order in which they are encoded."""
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        names = [column.name for column in self.columns]
+        if not names or len(set(names)) < len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            allowed = "at least one column, each with a name of its own"
+            raise ParameterError("columns", got=twice or names, allowed=allowed)
+
+    @classmethod
+    def of_numbers(cls, names: Iterable[str]) -> Columns:
+        """Columns of which nothing is known but their names: numbers without gaps."""
+        return cls(tuple(Number(name=name, fill=None) for name in names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the table's own columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of the encoded columns."""
+        return tuple(label for column in self.columns for label in column.labels)
+
+    @property
+    def width(self) -> int:
+        """How many encoded columns there are."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def are_known(self) -> bool:
+        """Whether anything is known of them but their names."""
+        return any(
+            isinstance(column, Category) or column.fill is not None for column in self.columns
+        )
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether every entry becomes itself."""
+        return all(
+            isinstance(column, Number)
+            and column.kind == "number"
+            and column.width == 1
+            and column.unit is None
+            for column in self.columns
+        )
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def encode(self, table: Any, what: str = "The table") -> Array:
+        """The rows of a table as numbers.
+
+        Args:
+            table: a pandas, polars or Arrow table, whose columns are found by name; or an array,
+                whose columns stand in the order of `names`.
+            what: how errors call it.
+
+        """
+        found = self._by_name(table, what) if is_table(table) else self._by_place(table, what)
+        out = np.empty((len(found[0]), self.width))
+        start = 0
+        for column, values in zip(self.columns, found):
+            column.write(values_of(values), out[:, start : start + column.width], what)
+            start += column.width
+        return out
+
+    def check_names(self, given: Iterable[Any], what: str = "The table") -> None:
+        """Refuse a table that lacks a column."""
+        there = [str(name) for name in given]
+        if not set(self.names) <= set(there):
+            raise MissingColumnsError(what, wanted=self.names, given=there)
+
+    def _by_name(self, table: Any, what: str) -> list[Any]:
+        self.check_names(names_of(table) or (), what)
+        return [table[name] for name in self.names]
+
+    def _by_place(self, table: Any, what: str) -> list[Any]:
+        shape = tuple(getattr(table, "shape", np.shape(table)))
+        if len(shape) != 2 or shape[1] != len(self):
+            allowed = f"(rows, {len(self)}), the columns {listed(self.names)}"
+            raise ShapeError(what, got=shape, allowed=allowed)
+        array = np.asarray(table)
+        return [array[:, place] for place in range(len(self))]
+
+
+def names_of(samples: Any) -> tuple[Any, ...] | None:
+    """The names of a table's columns; None if it has none."""
+    names = getattr(samples, "column_names", None)  # Arrow
+    if names is None:
+        names = getattr(samples, "columns", None)  # pandas, polars
+    return None if names is None or hasattr(samples, "tocsr") else tuple(names)
+
+
+def is_table(samples: Any) -> bool:
+    """Whether its columns have names: a pandas, polars or Arrow table."""
+    names = names_of(samples)
+    return names is not None and all(isinstance(name, str) for name in names)
+
+
+def as_numbers(samples: Any, what: str) -> NDArray[Any]:
+    """Samples that nothing describes as an array of numbers; a gap or a text is an `EntryError`."""
+    array = np.asarray(samples)
+    if array.ndim != 2 or array.dtype.kind in "biuc" or _is_finite(array):
+        return array
+    for place, name in enumerate(names_of(samples) or range(array.shape[1])):
+        column = values_of(array[:, place])
+        bad = np.flatnonzero(np.isnan(read_numbers(column, "number")))
+        if bad.size:
+            raise EntryError(what, column=name, entry=column[bad[0]], row=int(bad[0]))
+    return array.astype(np.float64)
+
+
+def _is_finite(array: NDArray[Any]) -> bool:
+    """One pass: a sum is finite if all numbers are and none is huge."""
+    with np.errstate(all="ignore"):
+        return array.dtype.kind == "f" and bool(np.isfinite(array.sum()))
+
+
+def _fold_tail(distances: Array) -> Array:
+    """sign(t)·L(|t|), where L is the broken line through (2ⁿ−1, n): like log₂(1+|t|), at most .09 off.
+
+    1+|t| = m·2ᵉ with m in [½, 1) exactly, and L = e + 2m − 2: nothing but correctly rounded steps.
+    """
+    size = np.minimum(np.abs(distances), FARTHEST)
+    mantissa, exponent = np.frexp(1.0 + size)
+    folded: Array = np.copysign(exponent + 2.0 * mantissa - 2.0, distances)
+    return folded
+
+
+def _check_name(name: str) -> None:
+    if not (isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST_NAME):
+        allowed = f"a printable text of up to {LONGEST_NAME} characters"
+        raise ParameterError("the name of a column", got=name, allowed=allowed)

@@ -1,0 +1,225 @@
+"""From a public table to the description of its columns, by public rules.
+
+    a column is taken for   if all its entries but the gaps
+    boolean                 are truth values, or the words true and false
+    number                  are numbers, or texts that read as numbers
+    date                    are dates, or texts that read as dates, year first
+    category                are anything else; its list holds the commonest texts
+
+People may say otherwise, column by column, in a small file (`read_description`):
+
+    sex: [female, male]                  # a category with its list
+    age: {kind: number, unknown: [99]}   # 99 means that nobody knows
+    ward: category                       # although it is written in digits
+    seen: {kind: date, form: "%d.%m.%Y"}
+    remarks: leave out
+
+Never call it on private rows: medians, lists and gaps are published.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ostraka.errors import (
+    FormatError,
+    InputError,
+    MissingColumnsError,
+    ParameterError,
+    WrongTypeError,
+    listed,
+)
+from ostraka.files import read_regular
+from ostraka.public.columns import KINDS, Category, Column, Columns, Number, is_table, names_of
+from ostraka.public.entries import GAP, Reading, read_numbers, read_texts, values_of
+
+__all__ = ["LEAVE_OUT", "Description", "describe_columns", "read_description"]
+
+Description: TypeAlias = Mapping[str, Any]
+"""By name of a column: its kind, or a list of texts, or a mapping with `kind` and more."""
+
+LEAVE_OUT: Final = "leave out"
+MOST_VALUES: Final = 50
+"""So many texts does a list hold at most; a public table rarely tells more of rarer ones."""
+RARE: Final = 1000
+"""A text is listed if at least one public row in so many has it."""
+LONG_TAIL: Final = 20.0
+"""A tail is long if it reaches so many times as far as nine tenths of the rows do."""
+LARGEST_FILE: Final = 2**24
+_SETTINGS: Final = {
+    "number": {"kind", "fill", "unknown", "log"},
+    "boolean": {"kind", "fill"},
+    "date": {"kind", "fill", "form"},
+    "category": {"kind", "values"},
+}
+
+
+def describe_columns(public: Any, said: Description | None = None) -> Columns:
+    """Describe the columns of a PUBLIC table.
+
+    Args:
+        public: a pandas, polars or Arrow table; None: `said` says everything.
+        said: what people say of some columns; the table says the rest.
+
+    """
+    if public is not None and not is_table(public):
+        needed = "a pandas, polars or Arrow table, whose columns have names"
+        raise WrongTypeError("The public table", public, needed)
+    wishes = {name: _settings(name, each) for name, each in (said or {}).items()}
+    names = list(wishes) if public is None else [str(name) for name in names_of(public) or ()]
+    if not set(wishes) <= set(names):
+        raise MissingColumnsError("The public table", wanted=wishes, given=names)
+    made = []
+    for name in names:
+        wish = wishes.get(name, {})
+        if wish.get("kind") != LEAVE_OUT:
+            values = np.empty(0, dtype=object) if public is None else values_of(public[name])
+            column = _describe(name, values, wish)
+            made += [] if column is None else [column]
+    if not made:
+        problem = f"The public table has no column to learn from, of {listed(names)}."
+        raise InputError(problem, "Keep at least one that holds something.")
+    return Columns(tuple(made))
+
+
+def read_description(path: str | os.PathLike[str]) -> Description:
+    """A description that people wrote: a .json, .yaml or .yml file."""
+    path = Path(path)
+    text = read_regular(path, "description of columns", LARGEST_FILE).decode("utf-8-sig", "replace")
+    try:
+        found = json.loads(text) if path.suffix.lower() == ".json" else _from_yaml(text)
+    except (ValueError, RecursionError) as error:
+        problem = f"{path.name} cannot be read ({str(error).strip()})"
+        raise FormatError("description of columns", problem) from None
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        problem = f"{path.name} does not hold names of columns, each with what it is"
+        raise FormatError("description of columns", problem)
+    return found
+
+
+def _from_yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise ImportError(
+            "Reading YAML needs the package PyYAML: pip install 'ostraka[cli]'; or write JSON"
+        ) from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(error) from None
+
+
+def _settings(name: str, given: Any) -> dict[str, Any]:
+    """What was said of one column, in one form."""
+    if isinstance(given, str):
+        given = {"kind": given}
+    elif isinstance(given, list | tuple):
+        given = {"kind": "category", "values": given}
+    kinds = (*KINDS, LEAVE_OUT)
+    if not isinstance(given, Mapping) or given.get("kind", "number") not in kinds:
+        allowed = f"{', '.join(KINDS)} or {LEAVE_OUT!r}, a list of texts, or kind: ... with more"
+        raise ParameterError(f"column {name}", got=given, allowed=allowed)
+    settings = {"kind": "number", **given}
+    known = _SETTINGS.get(settings["kind"], {"kind"})
+    if not set(settings) <= known:
+        extra = sorted(set(map(str, settings)) - known)[0]
+        allowed = f"{', '.join(sorted(known))} for the kind {settings['kind']}"
+        raise ParameterError(f"column {name}", got=extra, allowed=allowed)
+    return settings
+
+
+def _describe(name: str, values: NDArray[Any], wish: Mapping[str, Any]) -> Column | None:
+    """One column; None if there is nothing in it."""
+    kind = wish.get("kind") or _guess_kind(values)
+    if kind is None:
+        return None
+    if kind == "category":
+        return _describe_category(name, values, wish.get("values"))
+    return _describe_number(name, kind, values, wish)  # type: ignore[arg-type]
+
+
+def _guess_kind(values: NDArray[Any]) -> str | None:
+    if values.dtype.kind in "buifM":
+        kinds = {"b": "boolean", "M": "date"}
+        known = ~np.isnat(values) if values.dtype.kind == "M" else np.isfinite(values)
+        return kinds.get(values.dtype.kind, "number") if known.any() else None
+    texts = read_texts(values)
+    held = values[texts != GAP]
+    if not len(held):
+        return None
+    words = {text.casefold() for text in set(texts[texts != GAP])}
+    if words <= {"true", "false"}:
+        return "boolean"
+    readings: tuple[Reading, ...] = ("number", "date")
+    for kind in readings:
+        if not np.isnan(read_numbers(held, kind)).any():
+            return kind
+    return "category"
+
+
+def _describe_category(name: str, values: NDArray[Any], listing: Any) -> Category:
+    if listing is not None:
+        texts = read_texts(np.array([*listing, None], dtype=object))[:-1]
+        return Category(name=name, values=tuple(texts.tolist()))
+    counts = Counter(read_texts(values).tolist())
+    least = math.ceil(sum(counts.values()) / RARE)
+    common = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_VALUES]
+    kept = [(text, count) for text, count in common if count >= least]
+    covered = sum(count for _, count in kept) / max(1, sum(counts.values()))
+    if len(counts) > MOST_VALUES and not covered >= 0.5:
+        raise InputError(
+            f"The public column {name!r} has {len(counts)} different texts, and the {MOST_VALUES} "
+            f"commonest are in {covered:.0%} of its rows: names, numbers of cases or free text.",
+            f"Leave it out (--drop), or say which texts count: {{{name}: [...]}} in --columns.",
+        )
+    return Category(name=name, values=tuple(sorted(text for text, _ in kept)))
+
+
+def _describe_number(
+    name: str, kind: Reading, values: NDArray[Any], wish: Mapping[str, Any]
+) -> Number:
+    form = wish.get("form")
+    unknown = tuple(float(each) for each in _list(wish.get("unknown")))
+    found = read_numbers(values, kind, form)
+    found = np.where(np.isin(found, unknown), np.nan, found)
+    held = found[~np.isnan(found)]
+    fill = wish.get("fill")
+    if fill is None and not len(held):
+        raise InputError(
+            f"The public column {name!r} holds no {kind} that could be read.",
+            "Say what it is in --columns, or leave it out (--drop).",
+        )
+    middle = float(np.median(held)) if fill is None else float(fill)
+    folded = kind == "number" and wish.get("log") is not False
+    unit = _tail_unit(held - middle, always=wish.get("log") is True) if folded else None
+    gaps = len(held) < len(found)
+    return Number(
+        name=name, kind=kind, fill=middle, marks_gaps=gaps, unknown=unknown, unit=unit, form=form
+    )
+
+
+def _list(given: Any) -> Iterable[Any]:
+    return () if given is None else given if isinstance(given, list | tuple) else (given,)
+
+
+def _tail_unit(distances: NDArray[np.float64], *, always: bool) -> float | None:
+    """How far most rows are from the middle, if some are very much farther; None otherwise."""
+    far = np.abs(distances)
+    far = far[far > 0.0]
+    if not len(far):
+        return None
+    most = float(np.quantile(np.abs(distances), 0.9, method="lower"))
+    typical = most if most > 0.0 else float(np.median(far))
+    # Few rows off the middle are not a tail: a rare yes, written as 1, stays what it is.
+    long = float(far.max()) > LONG_TAIL * typical
+    return typical if always or long else None

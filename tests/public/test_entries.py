@@ -1,0 +1,214 @@
+"""Entries of tables: what each becomes depends on it alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostraka.public.entries import read_numbers, read_texts, text_of, values_of
+
+BERLIN = dt.timezone(dt.timedelta(hours=1))
+
+
+def objects(*entries: Any) -> np.ndarray:
+    array = np.empty(len(entries), dtype=object)
+    array[:] = entries
+    return array
+
+
+@pytest.mark.parametrize(
+    ("entry", "number", "text"),
+    [
+        (3, 3.0, "3"),
+        (3.0, 3.0, "3"),
+        ("3", 3.0, "3"),
+        (" 3.0 ", 3.0, "3"),
+        ("-0.0", 0.0, "-0"),
+        (-0.0, 0.0, "0"),
+        ("007", 7.0, "007"),
+        (b"1.5", 1.5, "1.5"),
+        (np.float32(0.5), 0.5, "0.5"),
+        (np.int8(-4), -4.0, "-4"),
+        (decimal.Decimal("1.50"), 1.5, "1.5"),
+        (True, 1.0, "true"),
+        ("True", math.nan, "true"),
+        ("FALSE", math.nan, "false"),
+        (10**400, math.nan, str(10**400)),
+        ("1_000", math.nan, "1_000"),
+        ("1" * 500, math.nan, "1" * 500),
+        ("1e400", math.nan, "1e400"),
+        ("inf", math.nan, "inf"),
+        (math.inf, math.nan, ""),
+        (None, math.nan, ""),
+        (math.nan, math.nan, ""),
+        (pd.NA, math.nan, ""),
+        (pd.NaT, math.nan, ""),
+        ("", math.nan, ""),
+        ("  ", math.nan, ""),
+        ("N/A", math.nan, ""),
+        ("?", math.nan, ""),
+        ("None", math.nan, ""),
+        ("blue collar ", math.nan, "blue collar"),
+        ("Zu\u0308rich", math.nan, "Zürich"),
+        ([1], math.nan, "[1]"),
+        ({}, math.nan, "{}"),
+        (1 + 2j, math.nan, "(1+2j)"),
+        (b"\xff", math.nan, "\ufffd"),
+        (dt.date(2026, 11, 16), math.nan, "2026-11-16"),
+        (dt.datetime(2026, 11, 16, 1, tzinfo=BERLIN), math.nan, "2026-11-16"),
+        (dt.timedelta(1), math.nan, "1 day, 0:00:00"),
+    ],
+)
+def test_one_entry(entry: Any, number: float, text: str) -> None:
+    found = read_numbers(objects(entry), "number")[0]
+    assert found == number or (math.isnan(found) and math.isnan(number))
+    assert read_texts(objects(entry))[0] == text == text_of(entry)
+
+
+@pytest.mark.parametrize(
+    ("entry", "truth"),
+    [
+        *((word, 1.0) for word in (True, 1, 1.0, "true", "T", "Yes", "y", "1", "on")),
+        *((word, 0.0) for word in (False, 0, 0.0, "false", "F", "No", "n", "0", "off")),
+        *((word, math.nan) for word in (2, "maybe", None, "", 0.5, math.nan)),
+    ],
+)
+def test_truth_values(entry: Any, truth: float) -> None:
+    found = read_numbers(objects(entry), "boolean")[0]
+    assert found == truth or (math.isnan(found) and math.isnan(truth))
+
+
+def test_truth_values_in_typed_columns() -> None:
+    assert read_numbers(np.array([True, False]), "boolean").tolist() == [1.0, 0.0]
+    found = read_numbers(np.array([1.0, 2.0, np.nan]), "boolean")
+    assert found[0] == 1.0
+    assert np.isnan(found[1:]).all()
+
+
+@pytest.mark.parametrize(
+    ("entry", "form", "days"),
+    [
+        ("1970-01-02", None, 1.0),
+        ("1970-01-02T12:00:00", None, 1.5),
+        ("1970-01-02 12:00:00+00:00", None, 1.5),
+        ("1970-01-02T01:00:00+01:00", None, 1.0),
+        ("1970-01-02T00:00:00Z", None, 1.0),
+        (dt.date(1970, 1, 2), None, 1.0),
+        (dt.datetime(1970, 1, 2, 1, tzinfo=BERLIN), None, 1.0),
+        (pd.Timestamp("1969-12-31"), None, -1.0),
+        ("02.01.1970", "%d.%m.%Y", 1.0),
+        ("1970-01-02", "%d.%m.%Y", math.nan),
+        ("19700102", None, math.nan),
+        ("1970-13-02", None, math.nan),
+        ("soon", None, math.nan),
+        ("", None, math.nan),
+        (pd.NaT, None, math.nan),
+        (3, None, math.nan),
+        (None, None, math.nan),
+    ],
+)
+def test_dates(entry: Any, form: str | None, days: float) -> None:
+    found = read_numbers(objects(entry), "date", form)[0]
+    assert found == days or (math.isnan(found) and math.isnan(days))
+
+
+def test_numbers_are_no_dates() -> None:
+    assert np.isnan(read_numbers(np.array([20_000]), "date")).all()
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_dates_are_the_same_in_every_container(unit: str, zone: str | None) -> None:
+    texts = ["2020-02-29T23:59:59", "1901-12-13T20:45:51", None]
+    column = pd.Series(
+        pd.to_datetime(texts, utc=zone is not None).astype(
+            f"datetime64[{unit}{', UTC' if zone else ''}]"
+        )
+    )
+    column = column if zone is None else column.dt.tz_convert(zone)
+    expected = read_numbers(objects(*texts), "date")
+    forms = [column, column.astype(object), pl.Series(column), pa.array(column)]
+    for form in forms:
+        assert np.array_equal(read_numbers(values_of(form), "date"), expected, equal_nan=True)
+
+
+NUMBERS = [0.5, -3.0, 7.0, 1e300]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(NUMBERS),
+        pd.Series(NUMBERS, dtype=object),
+        pd.Series(NUMBERS, dtype="Float64"),
+        pd.Series([repr(number) for number in NUMBERS]),
+        pd.Series([repr(number) for number in NUMBERS], dtype="category"),
+        pl.Series(NUMBERS),
+        pl.Series([repr(number) for number in NUMBERS]),
+        pl.Series([repr(number) for number in NUMBERS]).cast(pl.Categorical),
+        pa.array(NUMBERS),
+        pa.chunked_array([NUMBERS[:1], NUMBERS[1:]]),
+        pa.array([repr(number) for number in NUMBERS]),
+        np.array([repr(number) for number in NUMBERS]),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{getattr(column, 'dtype', '')}",
+)
+def test_numbers_are_the_same_in_every_container(column: Any) -> None:
+    assert read_numbers(values_of(column), "number").tolist() == NUMBERS
+    texts = read_texts(values_of(column)).tolist()
+    assert [float(text) for text in texts] == NUMBERS
+
+
+def test_gaps_are_the_same_in_every_container() -> None:
+    for column in (
+        pd.Series([1, None]),
+        pd.Series([1, None], dtype="Int64"),
+        pd.Series(["1", None]),
+        pl.Series([1, None]),
+        pl.Series(["1", None]),
+        pa.array([1, None]),
+        pa.array(["1", None]),
+    ):
+        assert np.array_equal(
+            read_numbers(values_of(column), "number"), [1.0, np.nan], equal_nan=True
+        )
+        assert read_texts(values_of(column)).tolist() == ["1", ""]
+
+
+ENTRIES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(max_size=5),
+    st.binary(max_size=3),
+    st.decimals(allow_nan=False, allow_infinity=False),
+    st.datetimes(),
+    st.dates(),
+    st.sampled_from(["1", "1.0", "true", "NA", 1, 1.0, True, 0, False, -0.0, 0.0, [1], {}]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ENTRIES, min_size=1, max_size=8), st.lists(ENTRIES, max_size=8))
+def test_no_entry_moves_another(own: list[Any], others: list[Any]) -> None:
+    """Read alone, and read beside others, before and after: the same, for every kind."""
+    for kind in ("number", "boolean", "date"):
+        alone = [read_numbers(objects(entry), kind)[0] for entry in own]
+        first = read_numbers(objects(*own, *others), kind)[: len(own)]
+        last = read_numbers(objects(*others, *own), kind)[len(others) :]
+        assert np.array_equal(first, alone, equal_nan=True)
+        assert np.array_equal(last, alone, equal_nan=True)
+    alone_texts = [text_of(entry) for entry in own]
+    assert read_texts(objects(*own, *others)).tolist()[: len(own)] == alone_texts
+    assert read_texts(objects(*others, *own)).tolist()[len(others) :] == alone_texts

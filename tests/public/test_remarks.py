@@ -1,0 +1,32 @@
+"""What a party is told of its own entries."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ostraka.public.columns import Category, Columns, Number
+from ostraka.public.remarks import remark_entries
+
+COLUMNS = Columns((Category(name="job", values=("clerk", "nurse")), Number(name="age", fill=40.0)))
+
+
+def told(job: list[object], age: list[object]) -> list[str]:
+    return remark_entries(COLUMNS, pd.DataFrame({"job": job, "age": age}))
+
+
+def test_texts_that_are_not_listed() -> None:
+    (remark,) = told(["Clerk", "nurse", "Nurse"], [1, 2, 3])
+    assert "67% of your entries of job are not on the public list, for example 'Clerk'" in remark
+    assert "('clerk', 'nurse', ...)" in remark
+    assert told(["clerk"] * 9 + ["miner"], [1] * 10) == [], "rare ones are what 'other' is for"
+    assert told(["clerk", None], [1, 2]) == [], "gaps are gaps"
+
+
+def test_numbers_that_cannot_be_read() -> None:
+    (remark,) = told(["clerk", "clerk"], ["12,5", 3])
+    assert "50% of your entries of age cannot be read as a number, for example '12,5'" in remark
+    assert told(["clerk", "clerk"], [None, 3]) == []
+
+
+def test_no_rows_no_remarks() -> None:
+    assert told([], []) == []
