@@ -23,19 +23,21 @@ def demo(
 
     from ostraka.experiments.demo import EPSILONS, digits
     from ostraka.figures.accuracy import draw_accuracy
+    from ostraka.figures.style import GUESSING
     from ostraka.progress import watch
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
     shown = digits(watch("Parties train and vote", console.is_terminal))
     console.print(_table(shown))
-    inverse = [1.0 / epsilon for epsilon in EPSILONS]
+    n_classes = len(shown.release.model.task.classes)
     draw_accuracy(
         shown.curves,
-        shown.references,
-        inverse,
+        {**shown.references, GUESSING: 1.0 / n_classes},
+        EPSILONS,
         out / "demo.png",
         "Digits: 200 parties of five samples",
+        label="Share of unseen digits read right",
     )
     shown.release.save(out / "digits.ostraka")
     console.print(
