@@ -5,17 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from ostraka.cli.help import OUTPUT, examples, option
 
 if TYPE_CHECKING:
     from ostraka.experiments.demo import Demonstration
 
-EXAMPLES = "Example: [bold]ostraka demo --out my-demo[/]"
+EXAMPLES = examples("ostraka demo --out my-demo")
 
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="A folder for the figure and the release; made if it is not there.")
+        Path,
+        option(
+            OUTPUT,
+            "A folder for the figure and the release; made if it is not there.",
+            of="folder",
+        ),
     ] = Path("out"),
 ) -> None:
     """Learn to read handwritten digits from 200 parties with five samples each: a table, a figure, a release and its certificate."""
