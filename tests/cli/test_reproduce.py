@@ -36,6 +36,22 @@ def test_digits_need_no_data(tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "results.json").read_text())
     assert {row["calibration"] for row in rows} == {"none", "paper", "tight", "exp-radius"}
     assert not (tmp_path / "paper.md").exists()
+    (tmp_path / "figure.png").unlink()
+    results = (tmp_path / "results.csv").read_bytes()
+    again = run("reproduce", "digits", "--redraw", "--out", str(tmp_path))
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "figure.png").exists()
+    assert (tmp_path / "results.csv").read_bytes() == results
+
+
+@pytest.mark.parametrize("command", ["reproduce", "compare"])
+def test_nothing_can_be_drawn_again_where_nothing_was_measured(
+    command: str, tmp_path: Path
+) -> None:
+    done = run(command, "digits", "--redraw", "--out", str(tmp_path / "new"))
+    assert done.returncode == 30
+    assert "There is no file or folder" in done.stderr
+    assert not (tmp_path / "new").exists()
 
 
 def test_chosen_methods_and_calibration(tmp_path: Path) -> None:

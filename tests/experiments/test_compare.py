@@ -6,10 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from ostraka.datasets.dataset import Dataset
-from ostraka.errors import ParameterError
+from ostraka.datasets.dataset import Dataset, Labelled
+from ostraka.errors import FormatError, ParameterError
 from ostraka.experiments import compare as module
 from ostraka.experiments.compare import (
     OURS,
@@ -18,8 +19,10 @@ from ostraka.experiments.compare import (
     compare,
     compare_trial,
     described,
+    draw,
 )
 from ostraka.experiments.peers import PEERS
+from ostraka.experiments.results import read_rows
 from ostraka.experiments.trial import Measured
 from tests.experiments.small import small_dataset, small_task  # noqa: F401
 
@@ -63,6 +66,33 @@ def test_a_finished_comparison_is_not_run_again(
     first = compare(small_dataset(), QUICK, 40, tmp_path, n_jobs=1)
     monkeypatch.setattr(module, "split", None)
     assert compare(small_dataset(), QUICK, 40, tmp_path, n_jobs=1) == first
+
+
+def test_the_rows_of_a_comparison_can_be_read_and_drawn_again(tmp_path: Path) -> None:
+    rows = compare(small_dataset(), QUICK, 40, tmp_path, n_jobs=1)
+    assert read_rows(tmp_path, "small") == rows
+    (tmp_path / "figure.png").unlink()
+    draw(small_dataset(), read_rows(tmp_path, "small"), tmp_path)
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("text", ["task,method\nsmall,auto\n", "", "nothing\n"])
+def test_other_rows_are_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text(text)
+    with pytest.raises(FormatError, match=r"results\.csv"):
+        read_rows(tmp_path, "small")
+
+
+def test_guessing_takes_the_commonest_class_of_the_training_rows() -> None:
+    from ostraka.experiments.tasks import guessed
+
+    labels = {"train": [0, 1, 1, 2, 2], "test": [0, 0, 1]}
+    repeats = {"train": None, "test": np.array([1, 2, 5])}
+    parts = {
+        name: Labelled(np.ones((len(each), 1)), np.array(each, dtype=np.int64), None, repeats[name])
+        for name, each in labels.items()
+    }
+    assert guessed(Dataset(name="three", classes=("a", "b", "c"), **parts)) == 5 / 8
 
 
 def test_methods_can_be_added_to_a_finished_comparison(

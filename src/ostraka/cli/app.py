@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 __all__ = ["main"]
 
@@ -69,7 +73,7 @@ def explained(error: Exception) -> str:
 
 
 def build() -> Any:
-    """The application, with its commands in the order in which people need them."""
+    """The application, with its commands in panels, in the order in which people need them."""
     import typer
 
     from ostraka.cli import (
@@ -86,9 +90,11 @@ def build() -> Any:
         release,
         reproduce,
     )
+    from ostraka.cli.help import Group, examples
 
     app = typer.Typer(
         name="ostraka",
+        cls=Group,
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
@@ -97,7 +103,8 @@ def build() -> Any:
         "Try [bold]ostraka demo[/] first. Where parties may not pool their rows: [bold]ostraka poll create[/], then every party "
         "[bold]ostraka contribute[/] on its own machine, then [bold]ostraka release[/]. Where one process may see all rows, "
         "[bold]ostraka learn[/] does it in one step. [bold]ostraka plan[/] tells what to expect.",
-        epilog="Exit codes, formats and examples: the how-to pages of the documentation.",
+        epilog=f"{examples('ostraka demo', 'ostraka learn --help')}\n\n"
+        "Exit codes, formats and more examples: the how-to pages of the documentation.",
     )
 
     @app.callback()
@@ -108,23 +115,31 @@ def build() -> Any:
     ) -> None:
         pass
 
-    app.add_typer(poll.app, name="poll")
-    commands = (
-        demo.demo,
-        plan.plan,
-        contribute.contribute,
-        release.release,
-        learn.learn,
-        predict.predict,
-        inspect.inspect,
-        export.export,
-        reproduce.reproduce,
-        compare.compare,
-    )
-    for command in commands:
-        app.command(epilog=getattr(sys.modules[command.__module__], "EXAMPLES", None))(command)
-    app.add_typer(ledger.app, name="ledger")
-    return typer.main.get_command(app)
+    panels = {
+        "Take part in a poll": (poll.app, contribute.contribute, release.release),
+        "Learn in one place": (learn.learn, predict.predict, inspect.inspect, export.export),
+        "Look ahead": (demo.demo, plan.plan),
+        "Accounts": (ledger.app,),
+        "Research": (compare.compare, reproduce.reproduce),
+    }
+    names = [_add(app, each, panel) for panel, members in panels.items() for each in members]
+    command = typer.main.get_command(app)
+    command.commands = {name: command.commands[name] for name in names}  # type: ignore[attr-defined]
+    return command
+
+
+def _add(app: Typer, member: Typer | Callable[..., None], panel: str) -> str:
+    """Put a command, or a group of them, into a panel of the help; gives its name."""
+    import typer
+
+    from ostraka.cli.help import Command
+
+    if isinstance(member, typer.Typer):
+        app.add_typer(member, rich_help_panel=panel)
+        return str(member.info.name)
+    epilog = getattr(sys.modules[member.__module__], "EXAMPLES", None)
+    app.command(cls=Command, epilog=epilog, rich_help_panel=panel)(member)
+    return member.__name__
 
 
 def _version(shown: bool) -> None:

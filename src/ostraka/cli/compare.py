@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples, option
+from ostraka.cli.options import DATA_DIR, INV_EPSILON, REDRAW, SEED
 from ostraka.cli.reproduce import TaskName
 from ostraka.cli.words import numbers, words
 
@@ -16,47 +18,51 @@ if TYPE_CHECKING:
     from ostraka.experiments.compare import CompareSettings
     from ostraka.experiments.results import Row
 
-EXAMPLES = "Examples: [bold]ostraka compare digits[/], [bold]ostraka compare har --methods auto,soft --data-dir data[/]"
+EXAMPLES = examples(
+    "ostraka compare digits", "ostraka compare har --methods auto,soft --data-dir data"
+)
 
 
 def compare(
     task: Annotated[TaskName, typer.Argument(help="The data set.")],
+    *,
     parties: Annotated[
         int | None,
-        typer.Option(help="How many parties; by default the smallest number of the paper."),
+        option(DATA, "How many parties; by default the smallest number of the paper.", of="number"),
     ] = None,
-    methods: Annotated[
-        str, typer.Option(help="Which methods, with commas between; all by default.")
-    ] = "",
-    inv_epsilon: Annotated[
-        str | None, typer.Option(help="Values of 1/ε, with commas between.")
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(help="δ for those who need one; ours are also run without.")
-    ] = 1e-6,
-    trials: Annotated[int, typer.Option(help="Random splits of the data.")] = 3,
-    draws: Annotated[int, typer.Option(help="Draws of noise per split.")] = 10,
     rare: Annotated[
         float,
-        typer.Option(
-            help="Below 1, public samples are unlike private ones: so much is left of every second class."
+        option(
+            DATA,
+            "Below 1, public samples are unlike private ones: so much is left of every second "
+            "class.",
+            of="share",
         ),
     ] = 1.0,
+    data_dir: Annotated[Path | None, DATA_DIR] = None,
+    inv_epsilon: Annotated[str | None, option(PROMISE, INV_EPSILON, of="numbers")] = None,
+    delta: Annotated[
+        float,
+        option(PROMISE, "δ for those who need one; ours are also run without.", of="number"),
+    ] = 1e-6,
+    methods: Annotated[
+        str, option(METHOD, "Which methods, with commas between; all by default.", of="names")
+    ] = "",
     shift: Annotated[
-        bool, typer.Option("--shift", help="Tell our methods that they may be unlike.")
+        bool,
+        option(METHOD, "Tell our methods that public samples may be unlike.", "--shift"),
     ] = False,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data."
-        ),
-    ] = None,
+    trials: Annotated[int, option(METHOD, "Random splits of the data.", of="number")] = 3,
+    draws: Annotated[int, option(METHOD, "Draws of noise per split.", of="number")] = 10,
+    seed: Annotated[int, SEED] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(help="A folder for results and figure; by default comparison/TASK."),
+        option(OUTPUT, "A folder for results and figure; by default comparison/TASK.", of="folder"),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Splits at a time; -1 for one per core.")] = -1,
+    redraw: Annotated[bool, REDRAW] = False,
+    jobs: Annotated[
+        int, option(OUTPUT, "Splits at a time; -1 for one per core.", of="number")
+    ] = -1,
 ) -> None:
     """Compare accuracy against ε: ours, the paper's, PATE, DP-FedAvg, DP-GD, local privacy, and all data in one place.
 
@@ -66,8 +72,9 @@ def compare(
     from rich.console import Console
 
     from ostraka.datasets import load
-    from ostraka.experiments.compare import INVERSE_EPSILONS, CompareSettings
+    from ostraka.experiments.compare import INVERSE_EPSILONS, CompareSettings, draw
     from ostraka.experiments.compare import compare as run
+    from ostraka.experiments.results import read_rows
     from ostraka.experiments.tasks import TASKS, check_fits
     from ostraka.progress import watch
 
@@ -88,6 +95,10 @@ def compare(
     folder = out or Path("comparison") / task.value
     console = Console()
     data = load(task.value, data_dir, progress=console.is_terminal)
+    if redraw:
+        draw(data, read_rows(folder, task.value), folder)
+        console.print(f"Wrote figure.png and figure.svg to [bold]{folder}[/].")
+        return
     check_fits(data, TASKS[task.value], n_parties)
     folder.mkdir(parents=True, exist_ok=True)
     rows = run(

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ostraka.cli.help import DATA, METHOD, OUTPUT, examples, option
+from ostraka.cli.options import FORCE, LABEL_COLUMN, TRUST
+
 if TYPE_CHECKING:
     from ostraka.datasets.tables import Table
     from ostraka.party.contribution import Contribution
     from ostraka.poll import Poll
 
-EXAMPLES = (
-    "Examples: [bold]ostraka contribute stroke.poll mine.csv --label-column outcome --party ward-3 --out ward-3.contribution[/]   "
-    "[bold]ostraka contribute stroke.poll --model mine.onnx --party ward-3 --out ward-3.contribution[/]"
+EXAMPLES = examples(
+    "ostraka contribute stroke.poll mine.csv --label-column outcome \\\n"
+    "    --party ward-3 --out ward-3.contribution",
+    "ostraka contribute stroke.poll --model mine.onnx \\\n"
+    "    --party ward-3 --out ward-3.contribution",
 )
 
 MANY = 5
@@ -30,49 +35,57 @@ def contribute(
             help="Your own labelled samples: .csv, .parquet, .npz or .svm. Not needed with --model."
         ),
     ] = None,
-    party: Annotated[
-        str | None,
-        typer.Option(help="Your name in the poll. Case and spaces around it do not matter."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Where to write the contribution: the only file that leaves."),
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(help="The column that holds the class of each sample.")
-    ] = None,
+    *,
+    label_column: Annotated[str | None, LABEL_COLUMN] = None,
     person_column: Annotated[
         str | None,
-        typer.Option(help="Where the poll protects persons: the column that says whose row it is."),
+        option(
+            DATA,
+            "Where the poll protects persons: the column that says whose row it is.",
+            of="column",
+        ),
     ] = None,
     local: Annotated[
         str,
-        typer.Option(
-            help="Where parties vote, what you train: linear, logistic, tree, forest, neighbours, bayes, svm, boosting, xgboost, lightgbm."
+        option(
+            METHOD,
+            "Where parties vote, what you train: linear, logistic, tree, forest, neighbours, "
+            "bayes, svm, boosting, xgboost, lightgbm.",
+            of="classifier",
         ),
     ] = "linear",
     model: Annotated[
         Path | None,
-        typer.Option(
-            help="Where parties vote: a classifier that you have trained already, as .onnx or .skops."
+        option(
+            METHOD,
+            "Where parties vote: a classifier that you have trained already, as .onnx or .skops.",
+            of="file",
         ),
     ] = None,
-    trust: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A type that your own .skops file may hold besides the harmless ones; may be repeated."
+    trust: Annotated[list[str] | None, option(METHOD, TRUST, of="type")] = None,
+    party: Annotated[
+        str | None,
+        option(
+            OUTPUT, "Your name in the poll. Case and spaces around it do not matter.", of="name"
         ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, "Where to write the contribution: the only file that leaves.", of="file"),
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only see whether the table fits the poll; write nothing."),
+        option(OUTPUT, "Only see whether the table fits the poll; write nothing.", "--check"),
     ] = False,
+    force: Annotated[bool, FORCE] = False,
     jobs: Annotated[
-        int, typer.Option(help="Workers, for the classifiers of many persons; -1 means all cores.")
+        int,
+        option(
+            OUTPUT,
+            "Workers, for the classifiers of many persons; -1 means all cores.",
+            of="number",
+        ),
     ] = -1,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
-    ] = False,
 ) -> None:
     """Compute what you contribute to a poll, show what leaves this machine, and write it to one small file.
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from ostraka.cli.help import OUTPUT, examples, option
 
 if TYPE_CHECKING:
     from ostraka.experiments.demo import Demonstration
 
-EXAMPLES = "Example: [bold]ostraka demo --out my-demo[/]"
+EXAMPLES = examples("ostraka demo --out my-demo")
 
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="A folder for the figure and the release; made if it is not there.")
+        Path,
+        option(
+            OUTPUT,
+            "A folder for the figure and the release; made if it is not there.",
+            of="folder",
+        ),
     ] = Path("out"),
 ) -> None:
     """Learn to read handwritten digits from 200 parties with five samples each: a table, a figure, a release and its certificate."""
@@ -23,19 +28,21 @@ def demo(
 
     from ostraka.experiments.demo import EPSILONS, digits
     from ostraka.figures.accuracy import draw_accuracy
+    from ostraka.figures.style import GUESSING
     from ostraka.progress import watch
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
     shown = digits(watch("Parties train and vote", console.is_terminal))
     console.print(_table(shown))
-    inverse = [1.0 / epsilon for epsilon in EPSILONS]
+    n_classes = len(shown.release.model.task.classes)
     draw_accuracy(
         shown.curves,
-        shown.references,
-        inverse,
+        {**shown.references, GUESSING: 1.0 / n_classes},
+        EPSILONS,
         out / "demo.png",
         "Digits: 200 parties of five samples",
+        label="Share of unseen digits read right",
     )
     shown.release.save(out / "digits.ostraka")
     console.print(

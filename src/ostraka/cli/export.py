@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
-EXAMPLES = "Example: [bold]ostraka export model.ostraka --onnx model.onnx[/]"
+from ostraka.cli.help import OUTPUT, examples, option
+from ostraka.cli.options import FORCE
+
+EXAMPLES = examples("ostraka export model.ostraka --onnx model.onnx")
 
 
 def export(
     file: Annotated[Path, typer.Argument(help="A release, as `ostraka learn` writes.")],
-    onnx: Annotated[Path, typer.Option(help="Where to write the ONNX model.")],
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file that --onnx names, if there is one.")
-    ] = False,
+    *,
+    onnx: Annotated[Path, option(OUTPUT, "Where to write the ONNX model.", of="file")],
+    force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Write a release as an ONNX model with the same predictions; its metadata carry the certificate."""
     from importlib.util import find_spec

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ostraka.cli.help import examples
+
 if TYPE_CHECKING:
     from ostraka.public.task import Task
     from ostraka.release.certificate import Certificate
 
-EXAMPLES = "Examples: [bold]ostraka inspect model.ostraka[/]   [bold]ostraka inspect model.ostraka --json | jq .epsilon[/]"
+EXAMPLES = examples(
+    "ostraka inspect model.ostraka", "ostraka inspect model.ostraka --json | jq .epsilon"
+)
 
 
 def inspect(

@@ -9,13 +9,37 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ostraka.cli.choices import ANY_NOISE, CalibrationName, MethodName, NoiseName
+from ostraka.cli.help import DATA, METHOD, OUTPUT, examples, option
+from ostraka.cli.options import (
+    CALIBRATION,
+    CLASSES,
+    COLUMNS,
+    DELTA,
+    DROP,
+    EPSILON,
+    FORCE,
+    LABEL_COLUMN,
+    LAMBDA,
+    LEAST_PARTIES,
+    LEDGER,
+    METHODS,
+    MODEL_OUT,
+    NOISE,
+    PENALTY,
+    RADIUS,
+    ROLL,
+    SAMPLES_EACH,
+    SHIFT,
+    START,
+    SVMLIGHT_COLUMNS,
+)
 
 if TYPE_CHECKING:
     from ostraka.estimators import PrivateClassifier
 
-EXAMPLES = (
-    "Example: [bold]ostraka learn hospitals.csv --party-column hospital --label-column outcome --auxiliary public.csv "
-    "--epsilon 1 --samples-each 8 --out model.ostraka[/]"
+EXAMPLES = examples(
+    "ostraka learn hospitals.csv --party-column hospital --label-column outcome \\\n"
+    "    --auxiliary public.csv --samples-each 8 --epsilon 1 --out model.ostraka"
 )
 
 
@@ -26,147 +50,83 @@ def learn(
             help="Everybody's labelled samples: one table, or a folder with a file per party."
         ),
     ],
-    label_column: Annotated[
-        str, typer.Option(help="The column that holds the class of each sample.")
-    ],
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            help="Privacy loss for a whole party. Smaller is more private, and noisier; 1 is a common choice."
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Where to write the model with its certificate.")],
+    *,
+    label_column: Annotated[str, LABEL_COLUMN],
     party_column: Annotated[
         str | None,
-        typer.Option(
-            help="The column that says who holds each sample. In a folder the files are the parties."
+        option(
+            DATA,
+            "The column that says who holds each sample. In a folder the files are the parties.",
+            of="column",
         ),
     ] = None,
     rows_are_parties: Annotated[
         bool,
-        typer.Option(
+        option(
+            DATA,
+            "Every row is a party of its own: protects single samples, not whole holders.",
             "--rows-are-parties",
-            help="Every row is a party of its own: protects single samples, not whole holders.",
         ),
     ] = False,
     auxiliary: Annotated[
         Path | None,
-        typer.Option(
-            help="Public samples without labels, on which the parties vote; they also set the scale of the features."
+        option(
+            DATA,
+            "Public samples without labels. They set the scale of the features, and parties may "
+            "vote on them.",
+            of="file",
         ),
     ] = None,
+    samples_each: Annotated[int | None, SAMPLES_EACH] = None,
+    classes: Annotated[
+        str | None, option(DATA, f"{CLASSES} Default: those in the data.", of="names")
+    ] = None,
+    roll: Annotated[Path | None, ROLL] = None,
+    drop: Annotated[list[str] | None, DROP] = None,
+    columns: Annotated[Path | None, COLUMNS] = None,
+    svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
+    radius: Annotated[float | None, RADIUS] = None,
+    intercept: Annotated[
+        float,
+        option(
+            DATA,
+            "For soft, vote, avg: value of a constant feature, from 0 (none) to below 1.",
+            of="number",
+        ),
+    ] = 0.5,
+    epsilon: Annotated[float, EPSILON],
+    delta: Annotated[float, DELTA] = 0.0,
+    ledger: Annotated[Path | None, LEDGER] = None,
+    least_parties: Annotated[int, LEAST_PARTIES] = 2,
     method: Annotated[
         MethodName | None,
-        typer.Option(
-            help="auto, the default with --auxiliary, takes moments (of labels) or cells (histograms of them). consensus: votes. "
-            "refine: a second round after one of these, with --start. "
-            "The paper's: soft (shares of votes), vote (majorities), avg (mean of the parties' own linear "
-            "classifiers), the default without --auxiliary."
-        ),
+        option(METHOD, f"{METHODS} Default auto; avg with --radius alone.", of="method"),
     ] = None,
-    delta: Annotated[
-        float,
-        typer.Option(
-            help="0 for pure ε. moments and consensus need less noise with a small δ, such as 1e-6."
-        ),
-    ] = 0.0,
-    samples_each: Annotated[
-        int | None,
-        typer.Option(
-            help="How many samples a party typically has; only accuracy depends on it. Default 10."
-        ),
-    ] = None,
-    noise: Annotated[
-        NoiseName, typer.Option(help="The law of the noise, for our own methods.")
-    ] = ANY_NOISE,
-    shift: Annotated[
-        bool,
-        typer.Option(
-            "--shift",
-            help="Private samples may be distributed otherwise than --auxiliary; for auto, moments, cells, refine.",
-        ),
-    ] = False,
-    penalty: Annotated[
-        float | None,
-        typer.Option(
-            help="Of the fits after the noise, for our own methods; by default from the noise. Free of budget."
-        ),
-    ] = None,
-    start: Annotated[
-        Path | None,
-        typer.Option(help="For refine: the earlier release to start from. It keeps its own price."),
-    ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(
-            help="A ledger (ostraka ledger init): every party is charged before noise is drawn, or nothing happens."
-        ),
-    ] = None,
-    calibration: Annotated[
-        CalibrationName | None,
-        typer.Option(
-            help="For soft, vote, avg: tight, the smallest noise we can prove to be enough (default), or that of the paper."
-        ),
-    ] = None,
-    lambda_: Annotated[
-        float | None,
-        typer.Option(
-            "--lambda",
-            help="Strength of the regulariser, where classifiers are trained. Larger means less noise and a simpler model. "
-            "Choose it before looking at the data. Default 1e-4.",
-        ),
-    ] = None,
-    roll: Annotated[
-        Path | None,
-        typer.Option(
-            help="A text file with the name of every party that is asked, one per line: who has no rows counts all the same."
-        ),
-    ] = None,
+    noise: Annotated[NoiseName, NOISE] = ANY_NOISE,
+    shift: Annotated[bool, SHIFT] = False,
+    penalty: Annotated[float | None, PENALTY] = None,
+    start: Annotated[Path | None, START] = None,
     local: Annotated[
         str,
-        typer.Option(
-            help="What each party trains: linear, logistic, tree, forest, neighbours, bayes, svm, boosting, xgboost, lightgbm, mixed."
+        option(
+            METHOD,
+            "Where parties vote, what each of them trains: linear, logistic, tree, forest, "
+            "neighbours, bayes, svm, boosting, xgboost, lightgbm, mixed.",
+            of="classifier",
         ),
     ] = "linear",
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            help="The public list of classes, separated by commas. Default: those in the data."
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
-    ] = None,
-    radius: Annotated[
-        float | None,
-        typer.Option(
-            help="A public bound for the length of samples, instead of a scale from --auxiliary."
-        ),
-    ] = None,
-    intercept: Annotated[
-        float, typer.Option(help="Value of a constant feature, from 0 (none) to below 1.")
-    ] = 0.5,
-    least_parties: Annotated[int, typer.Option(help="Refuse to release for fewer parties.")] = 2,
-    jobs: Annotated[int, typer.Option(help="Workers for local training; -1 means all cores.")] = -1,
-    columns: Annotated[
-        Path | None,
-        typer.Option(
-            help="What the columns are, where --auxiliary does not say enough: a small .yaml or .json file."
-        ),
-    ] = None,
-    svmlight_columns: Annotated[
-        int | None,
-        typer.Option(
-            help="How many columns svmlight files have, counted from 1; needed for those."
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
-    ] = False,
+    lambda_: Annotated[float | None, LAMBDA] = None,
+    calibration: Annotated[CalibrationName | None, CALIBRATION] = None,
+    out: Annotated[Path, MODEL_OUT],
+    force: Annotated[bool, FORCE] = False,
+    jobs: Annotated[
+        int, option(OUTPUT, "Workers for local training; -1 means all cores.", of="number")
+    ] = -1,
 ) -> None:
     """Make one private classifier from the samples of many parties, and write it with its certificate.
 
-    Every call is a release of its own and costs every party ε. CSV, Parquet, NPZ and svmlight files, also .gz and .zst.
+    For rows that one process may see; where it may not, begin with `ostraka poll create`. Every call is a release of its own and
+    costs every party ε. CSV, Parquet, NPZ and svmlight files, also .gz and .zst.
     """
     from rich.console import Console
 

@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostraka.cli.choices import PARTY, UnitName
+from ostraka.cli.help import Command, Group, examples, option
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ostraka.ledger import Account, Amount, Budget, Charge, Ledger
 
-EXAMPLES = (
-    "Examples: [bold]ostraka ledger init parties.ledger --epsilon 5[/]   "
-    "[bold]ostraka ledger show parties.ledger[/]   "
-    "[bold]ostraka ledger history parties.ledger --party ward-3[/]"
+EXAMPLES = examples(
+    "ostraka ledger init parties.ledger --epsilon 5",
+    "ostraka ledger show parties.ledger",
+    "ostraka ledger history parties.ledger --party ward-3",
 )
 FEW = 20
 OPEN = "charged but no release recorded: counted as spent"
 
 app = typer.Typer(
+    name="ledger",
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     epilog=EXAMPLES,
@@ -35,9 +38,12 @@ File = Annotated[Path, typer.Argument(help="The ledger, as `ostraka ledger init`
 
 
 @app.command(
-    epilog="Examples: [bold]ostraka ledger init parties.ledger --epsilon 5[/]   "
-    "[bold]ostraka ledger init parties.ledger --rho 0.5[/]   "
-    "[bold]ostraka ledger init parties.ledger --epsilon 5 --delta 1e-6 --concentrated[/]"
+    cls=Command,
+    epilog=examples(
+        "ostraka ledger init parties.ledger --epsilon 5",
+        "ostraka ledger init parties.ledger --rho 0.5",
+        "ostraka ledger init parties.ledger --epsilon 5 --delta 1e-6 --concentrated",
+    ),
 )
 def init(
     file: Annotated[
@@ -45,23 +51,29 @@ def init(
         typer.Argument(help="Where to make the ledger. One that is there is never replaced."),
     ],
     epsilon: Annotated[
-        float | None, typer.Option(help="The most ε that a party may lose over all releases.")
+        float | None,
+        option(None, "The most ε that a party may lose over all releases.", of="number"),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="The most δ that may be added to it. Without it, pure ε is counted."),
+        option(None, "The most δ that may be added to it; none for pure ε.", of="number"),
     ] = None,
     rho: Annotated[
         float | None,
-        typer.Option(help="Count ρ of zCDP instead: for many small, or Gaussian, releases."),
+        option(
+            None, "Count ρ of zCDP instead: for many small, or Gaussian, releases.", of="number"
+        ),
     ] = None,
     concentrated: Annotated[
-        bool, typer.Option(help="Count the largest ρ that implies the given ε and δ.")
+        bool,
+        option(None, "Count the largest ρ that implies the given ε and δ.", "--concentrated"),
     ] = False,
     protects: Annotated[
         UnitName,
-        typer.Option(
-            help="Whose loss an account bounds: a whole party's, or each of its persons'."
+        option(
+            None,
+            "Whose loss an account bounds: a whole party's, or each of its persons'.",
+            of="party|person",
         ),
     ] = PARTY,
 ) -> None:
@@ -76,15 +88,18 @@ def init(
 
 
 @app.command(
-    epilog="Examples: [bold]ostraka ledger show parties.ledger[/]   "
-    "[bold]ostraka ledger show parties.ledger --party ward-3[/]   "
-    "[bold]ostraka ledger show parties.ledger --json | jq .parties[/]"
+    cls=Command,
+    epilog=examples(
+        "ostraka ledger show parties.ledger",
+        "ostraka ledger show parties.ledger --party ward-3",
+        "ostraka ledger show parties.ledger --json | jq .parties",
+    ),
 )
 def show(
     file: File,
     party: Annotated[
         str | None,
-        typer.Option(help="Only this party; case, spaces, and 3 or 3.0 make no difference."),
+        option(None, "Only this party; case, spaces, and 3 or 3.0 make no difference.", of="name"),
     ] = None,
     everyone: Annotated[
         bool, typer.Option("--all", help=f"Every party, not only the {FEW} with the least left.")
@@ -111,13 +126,16 @@ def show(
 
 
 @app.command(
-    epilog="Examples: [bold]ostraka ledger history parties.ledger[/]   "
-    "[bold]ostraka ledger history parties.ledger --party ward-3 --json[/]"
+    cls=Command,
+    epilog=examples(
+        "ostraka ledger history parties.ledger",
+        "ostraka ledger history parties.ledger --party ward-3 --json",
+    ),
 )
 def history(
     file: File,
     party: Annotated[
-        str | None, typer.Option(help="Only the releases that this party took part in.")
+        str | None, option(None, "Only the releases that this party took part in.", of="name")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON instead.")] = False,
 ) -> None:
@@ -145,7 +163,7 @@ def history(
     _print_open(ledger)
 
 
-@app.command(epilog="Example: [bold]ostraka ledger audit parties.ledger[/]")
+@app.command(cls=Command, epilog=examples("ostraka ledger audit parties.ledger"))
 def audit(file: File) -> None:
     """Add everything up anew, exactly; a ledger that contradicts itself is refused."""
     from ostraka.ledger import Ledger

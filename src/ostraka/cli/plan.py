@@ -8,56 +8,72 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ostraka.cli.choices import CalibrationName
+from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples, option
+from ostraka.cli.options import COLUMNS, DROP
 
 if TYPE_CHECKING:
     from ostraka.expect.planner import Setting
 
-EXAMPLES = (
-    "Examples: [bold]ostraka plan --parties 5000 --samples 10000 --features 50 --classes 6 --epsilon 1 --figure plan.png[/], "
-    "[bold]ostraka plan --parties 5000 --auxiliary public.csv --classes 6 --samples-each 20[/]"
+EXAMPLES = examples(
+    "ostraka plan --parties 5000 --auxiliary public.csv --classes 6",
+    "ostraka plan --parties 5000 --samples 10000 --features 50 --classes 6 \\\n"
+    "    --epsilon 1 --figure plan.png",
 )
 
 
 def plan(
-    parties: Annotated[int, typer.Option(help="How many parties will take part.")],
-    samples: Annotated[
-        int | None, typer.Option(help="How many public samples they vote on.")
-    ] = None,
-    features: Annotated[int | None, typer.Option(help="How many features a sample has.")] = None,
+    *,
+    parties: Annotated[int, option(DATA, "How many parties will take part.", of="number")],
+    classes: Annotated[int, option(DATA, "How many classes there are.", of="number")] = 2,
     auxiliary: Annotated[
         Path | None,
-        typer.Option(
-            help="The public samples themselves, instead of --samples and --features: forecasts our own methods too."
+        option(
+            DATA,
+            "The public samples themselves: forecasts our own methods (auto).",
+            of="file",
         ),
     ] = None,
-    classes: Annotated[int, typer.Option(help="How many classes there are.")] = 2,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss for a whole party.")] = 1.0,
-    lambda_: Annotated[float, typer.Option("--lambda", help="Strength of the regulariser.")] = 1e-4,
+    columns: Annotated[Path | None, COLUMNS] = None,
+    drop: Annotated[list[str] | None, DROP] = None,
+    samples_each: Annotated[
+        int,
+        option(DATA, "How many rows a party typically has, for our own methods.", of="number"),
+    ] = 10,
+    samples: Annotated[
+        int | None,
+        option(DATA, "Without --auxiliary: how many public samples they vote on.", of="number"),
+    ] = None,
+    features: Annotated[
+        int | None,
+        option(DATA, "Without --auxiliary: how many features a sample has.", of="number"),
+    ] = None,
+    epsilon: Annotated[
+        float, option(PROMISE, "Privacy loss for a whole party.", of="number")
+    ] = 1.0,
+    delta: Annotated[
+        float, option(PROMISE, "δ for our own methods; 0 for pure ε.", of="number")
+    ] = 0.0,
+    lambda_: Annotated[
+        float,
+        option(METHOD, "Strength of the regulariser.", "--lambda", of="number"),
+    ] = 1e-4,
     intercept: Annotated[
-        float, typer.Option(help="Value of the constant feature; 0 for none.")
+        float, option(METHOD, "Value of the constant feature; 0 for none.", of="number")
     ] = 0.5,
     calibration: Annotated[
-        CalibrationName, typer.Option(help="tight, or as in the paper.")
+        CalibrationName, option(METHOD, "tight, or as in the paper.", of="tight|paper")
     ] = CalibrationName.tight,
-    delta: Annotated[float, typer.Option(help="δ for our own methods; 0 for pure ε.")] = 0.0,
-    samples_each: Annotated[
-        int, typer.Option(help="How many samples a party typically has, for our own methods.")
-    ] = 10,
     target: Annotated[
         float,
-        typer.Option(
-            help="The noise-to-signal to aim at: below 0.3 little is lost, above 1 little is left."
+        option(
+            OUTPUT,
+            "The noise-to-signal to aim at: below 0.3 little is lost, above 1 little is left.",
+            of="number",
         ),
     ] = 0.3,
-    columns: Annotated[
-        Path | None,
-        typer.Option(help="What the columns of --auxiliary are, if it does not say enough."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
-    ] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="Draw what to expect against ε into this .png or .svg file.")
+        Path | None,
+        option(OUTPUT, "Draw what to expect against ε into this .png or .svg file.", of="file"),
     ] = None,
 ) -> None:
     """Say how noisy a release would be, and which ε or how many parties a target needs. Uses no private data.

@@ -16,23 +16,54 @@ from ostraka.cli.choices import (
     NoiseName,
     UnitName,
 )
+from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, Command, Group, examples, option
+from ostraka.cli.options import (
+    CALIBRATION,
+    CLASSES,
+    COLUMNS,
+    DELTA,
+    DROP,
+    EPSILON,
+    FORCE,
+    LAMBDA,
+    LEAST_PARTIES,
+    METHODS,
+    NOISE,
+    PENALTY,
+    RADIUS,
+    ROLL,
+    SAMPLES_EACH,
+    SHIFT,
+    START,
+    SVMLIGHT_COLUMNS,
+)
 
 if TYPE_CHECKING:
     from ostraka.poll import Poll
     from ostraka.public.auxiliary import AuxiliarySet
 
 app = typer.Typer(
+    name="poll",
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="Make a poll, or look at one: the public file that says what is asked of every party, and what is promised.\n\n"
     "Then every party runs [bold]ostraka contribute[/] on its own machine and mails one small file, and "
     "[bold]ostraka release[/] makes the model.",
+    epilog=examples(
+        "ostraka poll create public.csv --classes ill,well --parties 40 --epsilon 1 \\\n"
+        "    --out stroke.poll",
+        "ostraka poll show stroke.poll",
+    ),
 )
 
 
 @app.command(
-    epilog='Example: [bold]ostraka poll create public.csv --title "Stroke, 2026" --classes ill,well --parties 40 '
-    "--samples-each 200 --epsilon 1 --out stroke.poll[/]"
+    cls=Command,
+    epilog=examples(
+        'ostraka poll create public.csv --title "Stroke, 2026" --classes ill,well \\\n'
+        "    --parties 40 --samples-each 200 --epsilon 1 --out stroke.poll"
+    ),
 )
 def create(
     public: Annotated[
@@ -41,110 +72,63 @@ def create(
             help="Public samples without labels: they set the scale, and parties may vote on them."
         ),
     ],
-    classes: Annotated[str, typer.Option(help="The public list of classes, with commas between.")],
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            help="Privacy loss. Smaller is more private, and noisier; 1 is a common choice."
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Where to write the poll.")],
+    *,
+    classes: Annotated[str, option(DATA, CLASSES, of="names")],
     parties: Annotated[
         int | None,
-        typer.Option(help="How many parties are expected; by default as many as --roll names."),
-    ] = None,
-    title: Annotated[str, typer.Option(help="A line that tells people what it is about.")] = "",
-    method: Annotated[
-        MethodName,
-        typer.Option(help="auto takes moments or cells, whichever does better on made-up labels."),
-    ] = AUTO,
-    samples_each: Annotated[
-        int | None,
-        typer.Option(
-            help="How many rows a party (a person) typically has; only accuracy depends on it. Default 10."
+        option(
+            DATA,
+            "How many parties are expected; by default as many as --roll names.",
+            of="number",
         ),
     ] = None,
+    samples_each: Annotated[int | None, SAMPLES_EACH] = None,
+    roll: Annotated[Path | None, ROLL] = None,
+    drop: Annotated[list[str] | None, DROP] = None,
+    columns: Annotated[Path | None, COLUMNS] = None,
+    svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
+    radius: Annotated[float | None, RADIUS] = None,
+    private_auxiliary: Annotated[
+        bool,
+        option(
+            DATA,
+            "The samples are somebody's secret too (soft, vote; needs --radius): parties send "
+            "classifiers.",
+            "--private-auxiliary",
+        ),
+    ] = False,
+    epsilon: Annotated[float, EPSILON],
+    delta: Annotated[float, DELTA] = 0.0,
     protects: Annotated[
         UnitName,
-        typer.Option(
-            help="Whose data is hidden as a whole: a party's, or a person's at one of a few holders."
+        option(
+            PROMISE,
+            "Whose data is hidden as a whole: that of a party, or of a person at one of a few "
+            "holders.",
+            of="party|person",
         ),
     ] = PARTY,
     persons: Annotated[
         int | None,
-        typer.Option(help="With --protects person: how many persons there are in all, about."),
-    ] = None,
-    roll: Annotated[
-        Path | None,
-        typer.Option(
-            help="A text file with the name of every party that is asked, one per line. Others are refused."
+        option(
+            PROMISE,
+            "With --protects person: how many persons there are in all, about.",
+            of="number",
         ),
     ] = None,
-    least_parties: Annotated[
-        int, typer.Option(help="Refuse to release for fewer parties (persons).")
-    ] = 2,
-    delta: Annotated[
-        float,
-        typer.Option(
-            help="0 for pure ε. moments and consensus need less noise with a small δ, such as 1e-6."
-        ),
-    ] = 0.0,
-    noise: Annotated[
-        NoiseName, typer.Option(help="The law of the noise, for our own methods.")
-    ] = ANY_NOISE,
-    shift: Annotated[
-        bool,
-        typer.Option(
-            "--shift", help="Private samples may be distributed otherwise than the public ones."
-        ),
-    ] = False,
-    penalty: Annotated[
-        float | None, typer.Option(help="Of the fits after the noise; by default from the noise.")
-    ] = None,
-    start: Annotated[
-        Path | None, typer.Option(help="For --method refine: the earlier release to start from.")
-    ] = None,
-    lambda_: Annotated[
-        float | None,
-        typer.Option(
-            "--lambda",
-            help="Strength of the regulariser, where classifiers are trained. Default 1e-4.",
-        ),
-    ] = None,
-    calibration: Annotated[
-        CalibrationName | None,
-        typer.Option(
-            help="For soft, vote, avg: the noise that we can prove to be enough, or the paper's."
-        ),
-    ] = None,
-    private_auxiliary: Annotated[
-        bool,
-        typer.Option(
-            "--private-auxiliary",
-            help="The samples are somebody's secret too (soft, vote): parties send classifiers.",
-        ),
-    ] = False,
-    radius: Annotated[
-        float | None,
-        typer.Option(
-            help="A public bound for the length of samples, for soft, vote, avg; needed if they are private."
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="A column to leave out; may be repeated.")
-    ] = None,
-    columns: Annotated[
-        Path | None,
-        typer.Option(
-            help="What the columns are, where the public table does not say enough: a small .yaml or .json file."
-        ),
-    ] = None,
-    svmlight_columns: Annotated[
-        int | None, typer.Option(help="How many columns svmlight files have, counted from 1.")
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
-    ] = False,
+    least_parties: Annotated[int, LEAST_PARTIES] = 2,
+    method: Annotated[MethodName, option(METHOD, METHODS, of="method")] = AUTO,
+    noise: Annotated[NoiseName, NOISE] = ANY_NOISE,
+    shift: Annotated[bool, SHIFT] = False,
+    penalty: Annotated[float | None, PENALTY] = None,
+    start: Annotated[Path | None, START] = None,
+    lambda_: Annotated[float | None, LAMBDA] = None,
+    calibration: Annotated[CalibrationName | None, CALIBRATION] = None,
+    out: Annotated[Path, option(OUTPUT, "Where to write the poll.", of="file")],
+    title: Annotated[
+        str, option(OUTPUT, "A line that tells people what it is about.", of="text")
+    ] = "",
+    force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Make a poll from public things alone. Anybody may see it; nothing private goes into it."""
     from rich.markup import escape
@@ -200,7 +184,10 @@ def create(
 
 
 @app.command(
-    epilog="Examples: [bold]ostraka poll show stroke.poll[/]   [bold]ostraka poll show stroke.poll --json | jq .epsilon[/]"
+    cls=Command,
+    epilog=examples(
+        "ostraka poll show stroke.poll", "ostraka poll show stroke.poll --json | jq .epsilon"
+    ),
 )
 def show(
     file: Annotated[Path, typer.Argument(help="A poll, as `ostraka poll create` writes.")],

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-EXAMPLES = (
-    "Example: [bold]ostraka predict model.ostraka new.csv --out predictions.csv --probabilities[/]"
-)
+from ostraka.cli.help import OUTPUT, examples, option
+from ostraka.cli.options import DROP, FORCE, SVMLIGHT_COLUMNS
+
+EXAMPLES = examples("ostraka predict model.ostraka new.csv --out predictions.csv --probabilities")
 
 
 def predict(
@@ -22,31 +23,25 @@ def predict(
             help="Samples with the columns that the model was made for; others are ignored."
         ),
     ],
+    *,
+    drop: Annotated[list[str] | None, DROP] = None,
+    svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
     out: Annotated[
         Path,
-        typer.Option(help="Where to write: .csv (also .gz, .zst) or .parquet, one row per sample."),
+        option(
+            OUTPUT,
+            "Where to write, one row per sample: .csv (also .gz, .zst) or .parquet.",
+            of="file",
+        ),
     ],
     probabilities: Annotated[
         bool,
-        typer.Option(
-            "--probabilities", help="Add a column per class with the model's probability."
-        ),
+        option(OUTPUT, "Add a column per class with the model's probability.", "--probabilities"),
     ] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep all columns of the table beside the prediction.")
+        bool, option(OUTPUT, "Keep all columns of the table beside the prediction.", "--keep")
     ] = False,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A column that is no feature, for models without column names; may be repeated."
-        ),
-    ] = None,
-    svmlight_columns: Annotated[
-        int | None, typer.Option(help="How many columns a svmlight file has, counted from 1.")
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
-    ] = False,
+    force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Predict the class of new samples: a table with a column `prediction`."""
     import pandas as pd

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ostraka.cli.help import DATA, OUTPUT, examples, option
+from ostraka.cli.options import FORCE, LEDGER, MODEL_OUT, TRUST
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -15,8 +18,9 @@ if TYPE_CHECKING:
     from ostraka.release import Release
     from ostraka.tally import Tally
 
-EXAMPLES = (
-    "Example: [bold]ostraka release stroke.poll inbox/ --ledger budgets.db --out model.ostraka[/]"
+EXAMPLES = examples(
+    "ostraka release stroke.poll inbox/ --check",
+    "ostraka release stroke.poll inbox/ --ledger budgets.db --out model.ostraka",
 )
 FEW = 100
 
@@ -26,34 +30,23 @@ def release(
     inbox: Annotated[
         Path, typer.Argument(help="The folder with the parties' contributions, one file each.")
     ],
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write the model with its certificate.")
-    ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(
-            help="A ledger (ostraka ledger init): every party is charged before noise is drawn, or nothing happens."
-        ),
-    ] = None,
+    *,
     auxiliary: Annotated[
         Path | None,
-        typer.Option(
-            help="The private auxiliary samples, for a poll that was made with --private-auxiliary."
+        option(
+            DATA,
+            "The private auxiliary samples, for a poll that was made with --private-auxiliary.",
+            of="file",
         ),
     ] = None,
-    trust: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A type that the parties' .skops files may hold besides the harmless ones; may be repeated."
-        ),
-    ] = None,
+    trust: Annotated[list[str] | None, option(DATA, TRUST, of="type")] = None,
+    ledger: Annotated[Path | None, LEDGER] = None,
+    out: Annotated[Path | None, MODEL_OUT] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only list who is in, missing and refused; release nothing."),
+        option(OUTPUT, "Only list who is in, missing and refused; release nothing.", "--check"),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file that --out names, if there is one.")
-    ] = False,
+    force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Check every contribution, say who is in, who is missing and who is refused and why, then charge and release.
 

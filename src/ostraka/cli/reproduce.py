@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples, option
+from ostraka.cli.options import DATA_DIR, INV_EPSILON, REDRAW, SEED
 from ostraka.cli.words import numbers, words
 from ostraka.experiments.settings import HYPOTHESIS
 
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
     from ostraka.experiments.settings import Settings
     from ostraka.methods.base import Calibration
 
-EXAMPLES = (
-    "Examples: [bold]ostraka reproduce digits[/] (no data needed), "
-    "[bold]ostraka reproduce har --data-dir data[/], "
-    "[bold]ostraka reproduce kdd99 --parties 20000 --hypothesis exp-radius[/]"
+EXAMPLES = examples(
+    "ostraka reproduce digits",
+    "ostraka reproduce har --data-dir data",
+    "ostraka reproduce kdd99 --parties 20000 --hypothesis exp-radius",
 )
 
 
@@ -63,77 +65,104 @@ def reproduce(
     task: Annotated[
         TaskName,
         typer.Argument(
-            help="The task. url needs the full data set of Ma et al.; urls is our stand-in for it."
+            help="The task. digits needs no data; url needs the full data set of Ma et al.; urls "
+            "is our stand-in for it."
         ),
     ],
+    *,
     parties: Annotated[
-        str, typer.Option(help="How many parties, or 'all' for the paper's numbers, a panel each.")
-    ] = "all",
-    methods: Annotated[
-        str, typer.Option(help="Which methods, with commas between.")
-    ] = "batch,soft,avg,vote,indiv",
-    calibration: Annotated[
-        CalibrationName, typer.Option(help="The paper's sensitivities, our tighter ones, or both.")
-    ] = CalibrationName.both,
-    inv_epsilon: Annotated[
-        str | None,
-        typer.Option(help="Values of 1/ε, with commas between; 0 (no noise) is always among them."),
-    ] = None,
-    trials: Annotated[int, typer.Option(help="Random splits of the data.")] = 10,
-    private_trials: Annotated[
-        int, typer.Option(help="Draws of noise in all, spread over the splits.")
-    ] = 100,
-    lambda_: Annotated[
-        float, typer.Option("--lambda", help="The regulariser, for parties and coordinator alike.")
-    ] = 1e-4,
-    local: Annotated[
         str,
-        typer.Option(
-            help="The parties' classifier: linear (the paper's), mixed, tree, forest, ... as for learn."
+        option(
+            DATA,
+            "How many parties, or 'all' for the paper's numbers, a panel each.",
+            of="number",
         ),
-    ] = "linear",
+    ] = "all",
     natural_parties: Annotated[
         bool,
-        typer.Option(
+        option(
+            DATA,
+            "Parties as they are in the data: people (har), collections (urls).",
             "--natural-parties",
-            help="Parties as they are in the data: people (har), collections (urls).",
         ),
     ] = False,
     centre: Annotated[
         bool,
-        typer.Option(
+        option(
+            DATA,
+            "Subtract the mean before principal components; the paper's numbers come out without.",
             "--centre",
-            help="Subtract the mean before principal components; the paper's numbers come out without.",
         ),
     ] = False,
+    data_dir: Annotated[Path | None, DATA_DIR] = None,
+    inv_epsilon: Annotated[
+        str | None,
+        option(PROMISE, f"{INV_EPSILON} 0 (no noise) is always among them.", of="numbers"),
+    ] = None,
+    methods: Annotated[
+        str, option(METHOD, "Which methods, with commas between.", of="names")
+    ] = "batch,soft,avg,vote,indiv",
+    calibration: Annotated[
+        CalibrationName,
+        option(
+            METHOD,
+            "The sensitivities: those of the paper, our tight ones, or both.",
+            of="rule",
+        ),
+    ] = CalibrationName.both,
+    lambda_: Annotated[
+        float,
+        option(
+            METHOD,
+            "The regulariser, for parties and coordinator alike.",
+            "--lambda",
+            of="number",
+        ),
+    ] = 1e-4,
+    local: Annotated[
+        str,
+        option(
+            METHOD,
+            "The parties' classifier: linear (the paper's), mixed, tree, forest, ... as for learn.",
+            of="classifier",
+        ),
+    ] = "linear",
     hypothesis: Annotated[
         HypothesisName | None,
-        typer.Option(
-            help="Also draw noise without the factor D: NOT private, but it looks like the paper's figures."
+        option(
+            METHOD,
+            "exp-radius also draws noise without the factor D: NOT private, but it looks like the "
+            "paper's figures.",
+            of="name",
         ),
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="The start of every random stream: the same seed gives the same numbers."
-        ),
-    ] = 0,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data."
-        ),
-    ] = None,
+    trials: Annotated[int, option(METHOD, "Random splits of the data.", of="number")] = 10,
+    private_trials: Annotated[
+        int, option(METHOD, "Draws of noise in all, spread over the splits.", of="number")
+    ] = 100,
+    seed: Annotated[int, SEED] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(help="A folder for results and figure; by default reproduction/TASK."),
+        option(
+            OUTPUT,
+            "A folder for results and figure; by default reproduction/TASK.",
+            of="folder",
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Trials at a time; -1 for one per core.")] = -1,
+    redraw: Annotated[bool, REDRAW] = False,
+    jobs: Annotated[
+        int, option(OUTPUT, "Trials at a time; -1 for one per core.", of="number")
+    ] = -1,
     backend: Annotated[
-        BackendName, typer.Option(help="Where trials run: this machine, or a Dask or Ray cluster.")
+        BackendName,
+        option(
+            OUTPUT,
+            "Where trials run: loky (this machine), or a dask or ray cluster.",
+            of="name",
+        ),
     ] = BackendName.loky,
     scheduler: Annotated[
-        str | None, typer.Option(help="The address of the cluster's scheduler.")
+        str | None, option(OUTPUT, "The address of the cluster's scheduler.", of="address")
     ] = None,
 ) -> None:
     """Reproduce a figure of the paper: test accuracy against 1/ε for every method.
@@ -145,8 +174,9 @@ def reproduce(
 
     from ostraka.datasets import load
     from ostraka.experiments.engine import n_finished
-    from ostraka.experiments.reproduce import panels_of
+    from ostraka.experiments.reproduce import draw, panels_of
     from ostraka.experiments.reproduce import reproduce as run
+    from ostraka.experiments.results import read_rows
     from ostraka.experiments.settings import INVERSE_EPSILONS, Settings
     from ostraka.progress import watch
 
@@ -168,9 +198,13 @@ def reproduce(
     )
     asked = _asked_parties(parties)
     folder = out or Path("reproduction") / task.value
-    folder.mkdir(parents=True, exist_ok=True)
     console = Console()
     data = load(task.value, data_dir, progress=console.is_terminal)
+    if redraw:
+        draw(data, read_rows(folder, task.value), folder)
+        console.print(f"Wrote figure.png and figure.svg to [bold]{folder}[/].")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
     panels = panels_of(settings, data, asked)
     kept, total = n_finished(data, settings, panels, folder / "trials"), len(panels) * trials
     if kept:

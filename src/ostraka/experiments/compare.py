@@ -22,7 +22,7 @@ from ostraka.experiments.peers import PEERS
 from ostraka.experiments.peers.data import PeerData
 from ostraka.experiments.results import Row, rows_of, write_rows
 from ostraka.experiments.settings import Settings, digest, stream, versions
-from ostraka.experiments.tasks import TASKS, Split, half_whitened_features, split
+from ostraka.experiments.tasks import TASKS, Split, guessed, half_whitened_features, split
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 from ostraka.mechanism.laws import Exact
@@ -45,6 +45,7 @@ __all__ = [
     "compare",
     "compare_trial",
     "described",
+    "draw",
     "drawn_split",
 ]
 
@@ -114,8 +115,6 @@ def compare(
     """Run what is missing, by method, then write results.json, results.csv, run.json, table.md, methods.md and the figure into `out`."""
     import json
 
-    from ostraka.figures.comparison import draw_comparison
-
     trials = []
     for alone in (
         replace(settings, methods=(method,)) for method in settings.methods
@@ -137,9 +136,16 @@ def compare(
     write_atomically(out / "run.json", (json.dumps(run, indent=1) + "\n").encode())
     write_atomically(out / "methods.md", _as_markdown(described(settings)).encode())
     write_atomically(out / "table.md", _means(rows, settings).encode())
-    title = f"{TASKS[settings.task].title}, {n_parties} parties"
-    draw_comparison(rows, title, [out / "figure.png", out / "figure.svg"])
+    draw(data, rows, out)
     return rows
+
+
+def draw(data: Dataset, rows: Sequence[Row], out: Path) -> None:
+    """`figure.png` and `figure.svg`, from rows that were measured now or earlier."""
+    from ostraka.figures.comparison import draw_comparison
+
+    title = f"{TASKS[rows[0].task].title}: {rows[0].parties:,} parties"
+    draw_comparison(rows, title, [out / "figure.png", out / "figure.svg"], guessed(data))
 
 
 def compare_trial(

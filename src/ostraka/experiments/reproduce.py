@@ -13,11 +13,11 @@ from ostraka.experiments.engine import Backend, run_trials
 from ostraka.experiments.paper import Comparison, as_markdown, compare
 from ostraka.experiments.results import Row, rows_of, write_rows, write_run
 from ostraka.experiments.settings import Settings
-from ostraka.experiments.tasks import TASKS, check_fits, n_natural
+from ostraka.experiments.tasks import TASKS, check_fits, guessed, n_natural
 from ostraka.figures.reproduction import draw_reproduction
 from ostraka.files import write_atomically
 
-__all__ = ["Reproduced", "panels_of", "reproduce"]
+__all__ = ["Reproduced", "draw", "panels_of", "reproduce"]
 
 
 @final
@@ -71,13 +71,19 @@ def reproduce(
     rows = rows_of(settings.task, trials)
     write_rows(rows, out)
     write_run(settings, panels, out)
-    draw_reproduction(rows, TASKS[settings.task].title, [out / "figure.png", out / "figure.svg"])
+    draw(data, rows, out)
     comparisons = compare(rows) if _as_in_the_paper(settings) else []
     if comparisons:
         write_atomically(out / "paper.md", as_markdown(comparisons).encode())
     else:
         (out / "paper.md").unlink(missing_ok=True)  # of an earlier run with other settings
     return Reproduced(rows, comparisons)
+
+
+def draw(data: Dataset, rows: Sequence[Row], out: Path) -> None:
+    """`figure.png` and `figure.svg`, from rows that were measured now or earlier."""
+    paths = [out / "figure.png", out / "figure.svg"]
+    draw_reproduction(rows, TASKS[rows[0].task].title, paths, guessed(data))
 
 
 def _as_in_the_paper(settings: Settings) -> bool:

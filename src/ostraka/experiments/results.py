@@ -17,7 +17,7 @@ from ostraka.experiments.engine import Trial
 from ostraka.experiments.settings import Settings, versions
 from ostraka.files import write_atomically
 
-__all__ = ["Row", "rows_of", "value_at", "write_rows", "write_run"]
+__all__ = ["Row", "read_rows", "rows_of", "value_at", "write_rows", "write_run"]
 
 
 @final
@@ -85,6 +85,26 @@ def write_rows(rows: Sequence[Row], folder: Path) -> None:
     table.writeheader()
     table.writerows(asdict(row) for row in rows)
     write_atomically(folder / "results.csv", text.getvalue().encode())
+
+
+def read_rows(folder: Path, task: str) -> list[Row]:
+    """What `write_rows` wrote for this task, from `results.csv`."""
+    from ostraka.errors import FormatError
+
+    path = folder / "results.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        try:
+            rows = [_row(each) for each in csv.DictReader(file)]
+        except (KeyError, TypeError, ValueError):
+            raise FormatError("results", f"{path} has other columns or values") from None
+    if {row.task for row in rows} != {task}:
+        raise FormatError("results", f"{path} does not hold the results of {task}")
+    return rows
+
+
+def _row(cells: dict[str, str]) -> Row:
+    kinds = {"str": str, "int": int, "float": float}
+    return Row(*(kinds[str(field.type)](cells[field.name]) for field in fields(Row)))
 
 
 def write_run(settings: Settings, panels: Sequence[int], folder: Path) -> None:

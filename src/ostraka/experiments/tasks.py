@@ -30,6 +30,7 @@ __all__ = [
     "Split",
     "Test",
     "check_fits",
+    "guessed",
     "half_whitened_features",
     "n_natural",
     "split",
@@ -114,6 +115,15 @@ def n_natural(data: Dataset) -> int:
             "Natural parties: har (people), urls (collections).",
         )
     return len(np.unique(data.train.sources))
+
+
+def guessed(data: Dataset) -> float:
+    """The accuracy of guessing: always the class that is the commonest one in training."""
+    seen, asked = (
+        np.bincount(part.labels, weights=part.repeats, minlength=len(data.classes))
+        for part in (data.train, data.test)
+    )
+    return float(asked[np.argmax(seen)] / asked.sum())
 
 
 def check_fits(data: Dataset, task: PaperTask, n_parties: int) -> None:

@@ -1,4 +1,8 @@
-"""Our methods, the paper's and their peers: accuracy against 1/ε."""
+"""Our methods, the paper's and their peers: accuracy against ε, like beside like.
+
+Left, those with pure ε: ours and the paper's. Right, those with a δ: ours and what people would take instead. No panel has more
+than eight lines; the table beside the figure has all of them.
+"""
 
 from __future__ import annotations
 
@@ -8,93 +12,93 @@ from typing import Any
 
 import numpy as np
 
+from ostraka.figures.labels import End, draw_reference, label_ends
 from ostraka.figures.reproduction import Measurement
-from ostraka.figures.style import new_figure, save
+from ostraka.figures.style import COLOURS, GUESSING, MARKERS, draw_epsilon_axis, new_figure, save
 
-__all__ = ["draw_comparison"]
+__all__ = ["MOST", "draw_comparison"]
 
 MAIN = ("auto", "refine")
 """Drawn thick, with their spread."""
-COLOURS = {
-    "auto": "#0b6e4f",
-    "refine": "#6a1b9a",
-    "moments": "#43aa8b",
-    "cells": "#90be6d",
-    "consensus": "#2a5caa",
-    "consensus-paper": "#8fb3e8",
-    "soft": "#b3541e",
-    "avg": "#e09f3e",
+FIRST = {
+    "pure": ("auto", "refine", "moments", "cells", "consensus", "consensus-paper", "soft", "avg"),
+    "delta": (
+        "auto",
+        "refine",
+        "dp-gd",
+        "dp-fedavg",
+        "dp-gd-public",
+        "pate",
+        "pate-confident",
+        "local-dp",
+        "moments",
+        "consensus",
+    ),
 }
-OTHERS = (
-    ("#c2185b", "^"),
-    ("#e57399", "v"),
-    ("#37474f", "s"),
-    ("#78909c", "D"),
-    ("#a1887f", "X"),
-    ("#b0a030", "P"),
-)
+"""Who is drawn first; whoever comes after the eighth is left to the table."""
+TITLES = {"pure": "With pure ε", "delta": "With (ε, δ)"}
+MOST = 8
+OTHER = "#8a8a8a"
 
 
-def draw_comparison(rows: Sequence[Measurement], title: str, paths: Sequence[Path]) -> None:
-    """Solid: pure ε. Dashed: (ε, δ). Thick, with spread: what we recommend. Hollow markers: what people would take instead."""
-    figure, axes = new_figure(9.6, 5.6)
-    methods = list(dict.fromkeys(row.method for row in rows if row.calibration != "none"))
-    others = iter(OTHERS * 4)
-    looks = {
-        method: (COLOURS[method], "o") if method in COLOURS else next(others) for method in methods
-    }
-    for method in methods:
-        for calibration in ("pure", "delta"):
-            curve = sorted(
-                (row for row in rows if (row.method, row.calibration) == (method, calibration)),
-                key=lambda row: row.inv_epsilon,
-            )
-            curve = [row for row in curve if row.inv_epsilon > 0.0]
-            if curve:
-                _line(axes, curve, *looks[method], method, calibration)
-    for row in (row for row in rows if row.calibration == "none"):
-        axes.axhline(
-            row.mean,
-            color="#333333",
-            lw=1.1,
-            ls="-" if row.method == "batch" else "-.",
-            label=f"{row.method} (not private)",
-            zorder=1,
-        )
-    lowest = min(row.mean for row in rows) - 0.05
-    axes.set(
-        xscale="log",
-        xlabel="1/ε for a whole party  (more private →)",
-        ylabel="test accuracy",
-        ylim=(max(0.0, np.floor(10 * lowest) / 10), 1.0),
-    )
-    axes.set_title(title, loc="left", fontsize=11)
-    axes.grid(axis="y", lw=0.4, alpha=0.4)
-    axes.legend(
-        frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.8
-    )
+def draw_comparison(
+    rows: Sequence[Measurement], title: str, paths: Sequence[Path], guessing: float | None = None
+) -> None:
+    """A panel for pure ε and one for (ε, δ), on shared axes; thin lines for guessing and for no privacy."""
+    panels = {kind: _curves(rows, kind) for kind in FIRST}
+    shown = {kind: curves for kind, curves in panels.items() if curves}
+    figure, all_axes = new_figure(5.6 * max(len(shown), 1), 4.9, columns=max(len(shown), 1))
+    lowest = min([row.mean for row in rows] + ([] if guessing is None else [guessing])) - 0.05
+    low = max(0.0, float(np.floor(10 * lowest)) / 10)
+    epsilons = [1.0 / row.inv_epsilon for row in rows if row.inv_epsilon > 0.0]
+    for axes, (kind, curves) in zip(np.atleast_1d(all_axes).flat, shown.items()):
+        draw_epsilon_axis(axes, epsilons)
+        axes.set(ylim=(low, 1.0))
+        axes.set_title(TITLES[kind], loc="left", fontsize=10)
+        axes.grid(axis="y", lw=0.4, alpha=0.4)
+        references = [row for row in rows if row.calibration == "none"]
+        ends = [_reference(axes, row) for row in references]
+        if guessing is not None:
+            ends.append(draw_reference(axes, guessing, GUESSING, ":"))
+        ends += [_draw_line(axes, curve) for curve in curves]
+        label_ends(axes, ends)
+    np.atleast_1d(all_axes).flat[0].set_ylabel("Share of unseen samples classified right")
+    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     for path in paths:
         save(figure, path)
 
 
-def _line(
-    axes: Any, curve: Sequence[Measurement], colour: str, marker: str, method: str, calibration: str
-) -> None:
-    x = [row.inv_epsilon for row in curve]
+def _curves(rows: Sequence[Measurement], kind: str) -> list[list[Measurement]]:
+    """The lines of one panel, by ε: those that come first, then others, as many as a reader can tell apart."""
+    here = [row for row in rows if row.calibration == kind and row.inv_epsilon > 0.0]
+    known = [name for name in FIRST[kind] if any(row.method == name for row in here)]
+    others = [name for name in dict.fromkeys(row.method for row in here) if name not in known]
+    return [
+        sorted((row for row in here if row.method == name), key=lambda row: -row.inv_epsilon)
+        for name in (*known, *others)[:MOST]
+    ]
+
+
+def _reference(axes: Any, row: Measurement) -> End:
+    style = "-" if row.method == "batch" else "-."
+    return draw_reference(axes, row.mean, f"{row.method} (no privacy)", style)
+
+
+def _draw_line(axes: Any, curve: Sequence[Measurement]) -> End:
+    method = curve[0].method
+    colour, main = COLOURS.get(method, OTHER), method in MAIN
+    x = [1.0 / row.inv_epsilon for row in curve]
     mean, sd = np.array([row.mean for row in curve]), np.array([row.sd for row in curve])
-    main, ours = method in MAIN, method in COLOURS
-    label = f"{method}, {'pure ε' if calibration == 'pure' else '(ε, δ)'}"
     axes.plot(
         x,
         mean,
         color=colour,
-        ls="-" if calibration == "pure" else "--",
         lw=2.4 if main else 1.2,
-        marker=marker,
+        marker=MARKERS.get(method, "o"),
         ms=4 if main else 3.5,
-        mfc=colour if ours else "white",
-        label=label,
+        mfc="white" if method in MARKERS else colour,
         zorder=5 if main else 3,
     )
-    if main and calibration == "pure":
+    if main:
         axes.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.10, lw=0, zorder=2)
+    return End(x[-1], mean[-1], method, colour, bold=main)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ostraka.expect.forecast import Forecast
-from ostraka.figures.style import save
+from ostraka.figures.labels import End, draw_reference, label_ends
+from ostraka.figures.style import COLOURS, draw_epsilon_axis, plain_number, save
 
 __all__ = ["draw_forecast"]
 
-COLOURS = {"moments": "#2a9d8f", "cells": "#7fb800"}
+METHODS = ("moments", "cells")
 
 
 def draw_forecast(
@@ -19,59 +21,50 @@ def draw_forecast(
     """Left: agreement with made-up labels against ε. Right: noise-to-signal of every released direction or cell, at one ε."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.6, 4.2), layout="constrained")
+    figure = Figure(figsize=(10.4, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for method, colour in COLOURS.items():
-        points = sorted(
-            (each.epsilon, each.agreement)
-            for row in forecasts
-            for each in row
-            if each.method == method
-        )
-        left.plot(
-            [x for x, _ in points],
-            [y for _, y in points],
-            color=colour,
-            marker="o",
-            ms=3.5,
-            lw=1.8,
-            label=method,
-        )
-    left.set(
-        xscale="log",
-        xlabel="ε for a whole party  (← more private)",
-        ylabel="agreement with made-up labels",
-        ylim=(0, 1),
-    )
-    middle = min(forecasts, key=lambda row: abs(row[0].epsilon / epsilon - 1.0))
-    for each in middle:
-        order = range(1, each.directions + 1)
-        kind = "directions" if each.method == "moments" else "cells"
-        right.plot(
-            order,
-            each.noise_to_signal,
-            color=COLOURS[each.method],
-            lw=1.8,
-            label=f"{each.method}: {each.directions} {kind}",
-        )
-    right.axhline(1.0, color="0.5", lw=1, ls=":")
-    right.text(
-        0.99,
-        1.0,
-        "noise = signal ",
-        fontsize=8,
-        color="0.4",
-        va="bottom",
-        ha="right",
-        transform=right.get_yaxis_transform(),
-    )
-    right.xaxis.get_major_locator().set_params(integer=True)
-    right.set(
-        yscale="log", xlabel="direction or cell, clearest first", ylabel="noise-to-signal", title=""
-    )
-    right.set_title(f"at ε = {middle[0].epsilon:g}", loc="left", fontsize=10)
-    left.set_title(title, loc="left", fontsize=10)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8.5)
+    _draw_agreement(left, forecasts)
+    left.set_title(title, loc="left", fontsize=10)
+    middle = min(forecasts, key=lambda row: abs(row[0].epsilon / epsilon - 1.0))
+    _draw_ratios(right, middle)
+    right.set_title(f"At ε = {middle[0].epsilon:g}", loc="left", fontsize=10)
     save(figure, path)
+
+
+def _draw_agreement(axes: Any, forecasts: Sequence[Sequence[Forecast]]) -> None:
+    every = [each for row in forecasts for each in row]
+    draw_epsilon_axis(axes, (each.epsilon for each in every))
+    axes.set(ylabel="Agreement with made-up labels", ylim=(0, 1))
+    ends = []
+    for method in METHODS:
+        points = sorted((each.epsilon, each.agreement) for each in every if each.method == method)
+        if points:
+            axes.plot(*zip(*points), color=COLOURS[method], marker="o", ms=3.5, lw=1.8)
+            ends.append(End(*points[-1], method, COLOURS[method], bold=True))
+    label_ends(axes, ends)
+
+
+def _draw_ratios(axes: Any, forecasts: Sequence[Forecast]) -> None:
+    from matplotlib.ticker import NullFormatter
+
+    axes.set(
+        yscale="log",
+        xlabel="Direction or cell, clearest first",
+        ylabel="Noise-to-signal",
+    )
+    axes.yaxis.set_major_formatter(lambda value, _: plain_number(value))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    ends = []
+    for each in forecasts:
+        kind = "direction" if each.method == "moments" else "cell"
+        name = f"{each.method}: {each.directions} {kind}{'s' * (each.directions != 1)}"
+        colour, order = COLOURS[each.method], range(1, each.directions + 1)
+        axes.plot(order, each.noise_to_signal, color=colour, lw=1.8, marker="o", ms=3)
+        ends.append(End(each.directions, each.noise_to_signal[-1], name, colour, bold=True))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlim(axes.get_xlim())
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(0.09, low), max(2.0, high))
+    label_ends(axes, [*ends, draw_reference(axes, 1.0, "noise = signal", ":")])

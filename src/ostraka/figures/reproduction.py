@@ -1,21 +1,34 @@
-"""The paper's figure: accuracy against 1/ε, a panel per number of parties, a line with a band per method."""
+"""The paper's figure: accuracy against ε, a row of panels per number of parties, a panel per kind of noise, a line per method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from ostraka.figures.style import COLOURS, save
+from ostraka.figures.labels import End, draw_reference, label_ends
+from ostraka.figures.style import (
+    COLOURS,
+    GUESSING,
+    draw_epsilon_axis,
+    new_figure,
+    plain_number,
+    save,
+)
 
 __all__ = ["Measurement", "draw_reproduction"]
 
-STYLES = {"tight": "-", "paper": ":", "exp-radius": (0, (6, 2, 1, 2))}
-LABELS = {"tight": "tight", "paper": "as in the paper", "exp-radius": "hypothesis, not private"}
-BANDS = {"tight": 0.11, "paper": 0.05}
-"""How dense the bands of one standard deviation are; the hypothesis has none."""
+TITLES = {
+    "tight": "Our tight noise",
+    "paper": "Noise as in the paper",
+    "exp-radius": "A hypothesis, NOT private",
+}
+REFERENCES = {"batch": ("batch (no privacy)", "-"), "indiv": ("indiv (a party alone)", "--")}
+METHODS = ("soft", "avg", "vote")
+NO_NOISE = 10.0
+"""So many times the largest ε: where a line begins that has no noise at all."""
 
 
 class Measurement(Protocol):
@@ -35,91 +48,83 @@ class Measurement(Protocol):
     def sd(self) -> float: ...  # noqa: D102
 
 
-def draw_reproduction(rows: Sequence[Measurement], title: str, paths: Sequence[Path]) -> None:
-    """One panel per number of parties, on shared axes; written to every path."""
-    from matplotlib.figure import Figure
-
-    panels = sorted({row.parties for row in rows})
-    figure = Figure(figsize=(3.7 * len(panels) + 2.9, 4.3), layout="constrained")
-    all_axes = np.atleast_1d(figure.subplots(1, len(panels), sharey=True))
-    for axes, parties in zip(all_axes, panels):
-        _panel(axes, [row for row in rows if row.parties == parties])
-        axes.set_title(
-            f"{title}, {parties} parties" if len(panels) == 1 else f"{parties} parties",
-            fontsize=10.5,
-            loc="left",
-        )
-    lowest = min(row.mean for row in rows) - 0.05
-    all_axes[0].set(ylabel="test accuracy", ylim=(max(0.0, np.floor(10.0 * lowest) / 10.0), 1.0))
-    if len(panels) > 1:
-        figure.suptitle(title, fontsize=12, x=0.01, ha="left")
-    handles, labels = all_axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, frameon=False, fontsize=8.5, loc="outside right center", handlelength=2.6
-    )
+def draw_reproduction(
+    rows: Sequence[Measurement], title: str, paths: Sequence[Path], guessing: float | None = None
+) -> None:
+    """Panels on shared axes, with thin lines for guessing, a party alone and no privacy; written to every path."""
+    kinds = [kind for kind in TITLES if any(row.calibration == kind for row in rows)] or ["tight"]
+    sizes = sorted({row.parties for row in rows})
+    width, height = 3.5 * len(kinds) + 1.6, 3.1 * len(sizes) + 1.0
+    figure, all_axes = new_figure(width, height, len(sizes), len(kinds))
+    grid = np.atleast_2d(all_axes)
+    places = _placed(row.inv_epsilon for row in rows)
+    lowest = min([row.mean for row in rows] + ([] if guessing is None else [guessing])) - 0.05
+    for at, axes in np.ndenumerate(grid):
+        parties, kind = sizes[at[0]], kinds[at[1]]
+        _draw_epsilons(axes, places)
+        axes.set(ylim=(max(0.0, np.floor(10.0 * lowest) / 10.0), 1.0))
+        here = [row for row in rows if row.parties == parties]
+        references = _draw_references(axes, here, guessing)
+        named = references if kind == kinds[-1] else []  # once a row is enough
+        label_ends(axes, [*named, *_draw_lines(axes, here, kind, places)])
+        axes.grid(axis="y", lw=0.4, alpha=0.4)
+        axes.set_title(f"{TITLES[kind]}, {parties:,} parties", fontsize=9.5, loc="left")
+        axes.label_outer()
+    figure.supylabel("Share of unseen samples classified right", fontsize=10)
+    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     for path in paths:
         save(figure, path)
 
 
-def _panel(axes: Any, rows: Sequence[Measurement]) -> None:
-    inverse = sorted({row.inv_epsilon for row in rows})
-    place = _placed(inverse)
-    for name in ("batch", "indiv"):
-        for row in (row for row in rows if row.method == name):
-            axes.axhline(
-                row.mean,
-                color=COLOURS[name],
-                lw=1.6,
-                ls="-" if name == "batch" else "--",
-                label=f"{name} (not private)",
-                zorder=1,
-            )
-    for method in ("soft", "avg", "vote"):
-        for calibration, style in STYLES.items():
-            curve = sorted(
-                (row for row in rows if (row.method, row.calibration) == (method, calibration)),
-                key=lambda row: row.inv_epsilon,
-            )
-            if curve:
-                _line(
-                    axes,
-                    curve,
-                    place,
-                    COLOURS[method],
-                    style,
-                    f"{method}, {LABELS[calibration]}",
-                    band=BANDS.get(calibration, 0.0),
-                )
-    axes.set(xlabel="1/ε  (more private →)")
-    axes.set_xticks(
-        [place(value) for value in inverse],
-        [f"{value:g}" for value in inverse],
-        fontsize=7.5,
-        rotation=45,
+def _draw_references(axes: Any, rows: Sequence[Measurement], guessing: float | None) -> list[End]:
+    ends = [
+        draw_reference(axes, row.mean, *REFERENCES[row.method])
+        for row in rows
+        if row.method in REFERENCES
+    ]
+    return ends if guessing is None else [*ends, draw_reference(axes, guessing, GUESSING, ":")]
+
+
+def _draw_lines(
+    axes: Any, rows: Sequence[Measurement], kind: str, places: dict[float, float]
+) -> list[End]:
+    curves = (
+        [row for row in rows if (row.method, row.calibration) == (method, kind)]
+        for method in METHODS
     )
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", lw=0.4, alpha=0.4)
+    return [
+        _draw_line(axes, sorted(curve, key=lambda row: -row.inv_epsilon), places)
+        for curve in curves
+        if curve
+    ]
 
 
-def _line(
-    axes: Any,
-    curve: Sequence[Measurement],
-    place: Callable[[float], float],
-    colour: str,
-    style: Any,
-    label: str,
-    *,
-    band: float,
-) -> None:
-    x = [place(row.inv_epsilon) for row in curve]
+def _draw_line(axes: Any, curve: Sequence[Measurement], places: dict[float, float]) -> End:
+    x = [places[row.inv_epsilon] for row in curve]
     mean, sd = np.array([row.mean for row in curve]), np.array([row.sd for row in curve])
-    axes.plot(x, mean, color=colour, ls=style, lw=1.7, marker="o", ms=2.8, label=label, zorder=3)
-    if band:
-        axes.fill_between(x, mean - sd, mean + sd, color=colour, alpha=band, lw=0, zorder=2)
+    colour = COLOURS[curve[0].method]
+    axes.plot(x, mean, color=colour, lw=1.8, marker="o", ms=3, zorder=3)
+    axes.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.08, lw=0, zorder=2)
+    return End(x[-1], mean[-1], curve[0].method, colour, bold=True)
 
 
-def _placed(values: Sequence[float]) -> Callable[[float], float]:
-    """A logarithmic axis with a place for 0, one step left of the smallest positive value."""
-    positive = [value for value in values if value > 0.0]
-    least = np.log10(positive[0]) if positive else 0.0
-    return lambda value: float(np.log10(value)) if value > 0.0 else float(least - 0.7)
+def _placed(inverses: Any) -> dict[float, float]:
+    """Where each 1/ε stands on the axis of ε; 0, which is no noise, one step right of the largest ε."""
+    known = sorted(set(inverses))
+    finite = [1.0 / each for each in known if each > 0.0]
+    beyond = NO_NOISE * max(finite, default=1.0)
+    return {each: 1.0 / each if each > 0.0 else beyond for each in known}
+
+
+def _draw_epsilons(axes: Any, places: dict[float, float]) -> None:
+    from matplotlib.ticker import FixedLocator
+
+    draw_epsilon_axis(axes, places.values(), "← more private      ε      less private →")
+    if 0.0 not in places:
+        return
+    beyond = places[0.0]
+    ticks = [each for each in axes.xaxis.get_major_locator()() if each < beyond]
+    axes.xaxis.set_major_locator(FixedLocator([*ticks, beyond]))
+    axes.xaxis.set_major_formatter(
+        lambda value, _: "no\nnoise" if value == beyond else plain_number(value)
+    )
