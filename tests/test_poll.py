@@ -32,6 +32,9 @@ from ostraka.tensors import canonical_json, read_tensors, write_tensors
 from tests.laws.cases import CASES, Case, D, M
 
 FILES = Path(__file__).parent / "files"
+# A handful of parties is enough for a test, and said to be too few; that has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::ostraka.errors.PrivacyWarning")
+
 POLLS = {str(case): case.poll(title="Stroke, 2026") for case in CASES}
 
 

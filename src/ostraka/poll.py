@@ -14,6 +14,7 @@ Everything that leaves goes Poll → Contribution → Tally → publish → Rele
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -51,6 +52,7 @@ from ostraka.release.certificate import (
     sum_up,
 )
 from ostraka.release.model import LinearModel
+from ostraka.release.outlook import Outlook
 from ostraka.solve.losses import Array
 from ostraka.tally import Tally
 from ostraka.tally.domain import Ball, Ballots, Domain
@@ -400,6 +402,19 @@ class Poll:
         """How unlike private and auxiliary samples are, from what was released."""
         with np.errstate(all="ignore"):
             return self.method.surprise(mean, mechanism)
+
+    def outlook(self, mean: Array, mechanism: Mechanism) -> Outlook:
+        """What is known of how good the model can be, from what was released and the poll alone."""
+        count_classes = getattr(self.method, "class_shares", None)
+        if count_classes is None:
+            return Outlook(agreement=self.forecast)
+        with np.errstate(all="ignore"):
+            found, deviation = count_classes(mean, mechanism) or (np.array([math.nan]), math.nan)
+        if not (np.isfinite(found).all() and math.isfinite(deviation)):
+            return Outlook(agreement=self.forecast)
+        kept = np.clip(found, 0.0, 1.0)
+        shares = kept / kept.sum() if kept.sum() > 0.0 else np.full(len(kept), 1.0 / len(kept))
+        return Outlook(agreement=self.forecast, shares=tuple(shares.tolist()), deviation=deviation)
 
     def remade(
         self,

@@ -128,6 +128,7 @@ def _outcome(
         certificate=certificate,
         statistic=mean if refittable else None,
         shift=poll.surprise(mean, mechanism),
+        outlook=poll.outlook(mean, mechanism),
         poll=poll.detached(),
     )
 

@@ -106,7 +106,7 @@ class TestEveryCommand:
         assert json.loads(out)["epsilon"] == 5.0
         code, out, _ = called(capsys, monkeypatch, "inspect", model)
         assert "ε = 5 differential privacy" in out
-        assert "age, bmi, pressure" in out
+        assert "age, bmi, pressure" in " ".join(out.split())
 
         code, out, _ = called(
             capsys, monkeypatch, "export", model, "--onnx", str(folder / "model.onnx")
@@ -160,7 +160,7 @@ class TestEveryCommand:
         assert json.loads(out)["epsilon"] == 10.0, "what the file costs"
         code, out, _ = called(capsys, monkeypatch, "inspect", str(second))
         assert "ε = 10 differential privacy" in out
-        assert "This round alone costs ε = 5" in out
+        assert "This round alone costs ε = 5" in " ".join(out.split())
         assert "whose geometry was used" in out
         for method, start in (("refine", ""), ("auto", str(first))):
             words = learning(

@@ -143,14 +143,14 @@ def test_what_people_are_told(folder: Path) -> None:
     outputs = [printed(folder, number) for number in range(len(BLOCKS))]
     advice, shown = outputs[1], outputs[2]
     assert "--protects person" in advice
-    assert "little. With 4 parties" in " ".join(advice.split())
+    assert "Little. With 4 parties" in " ".join(advice.split())
     assert "Send it to every party" not in advice
     assert "nothing private" in shown
-    assert "What leaves this machine:" in outputs[3]
+    assert "What leaves my machine?" in outputs[3]
     assert "fit the poll. Nothing was computed" in outputs[3]
     released = outputs[7]
     assert "In: 4 (east, north, south, west)" in released
-    assert "Every party was charged." in released
+    assert "Every one was charged; what is left" in " ".join(released.split())
     assert "one person's whole data, among 3,000 persons at 4 holders" in released
 
 

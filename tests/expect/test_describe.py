@@ -21,12 +21,14 @@ from tests.mechanism.worlds import unit_rows
 
 QUESTIONS = [
     "Poll",
-    "Learns",
-    "Asks",
-    "Leaves a party's machine",
-    "Promises",
-    "Trusts",
-    "Expect",
+    "What is learnt?",
+    "Who is asked?",
+    "What leaves my machine?",
+    "What does it cost me?",
+    "What does ε mean for me?",
+    "Whom do I have to trust?",
+    "Will the model be any good?",
+    "What next?",
     "Digest",
 ]
 of_persons = [case for case in PURE if case.method != "refine" and not case.shift]
@@ -89,14 +91,16 @@ def test_every_poll_answers_what_people_ask(case: Case) -> None:
     assert list(told) == QUESTIONS
     assert all(answer and answer.isprintable() for answer in told.values())
     assert told["Poll"] == "Beds"
-    assert f"a classifier for {', '.join(map(str, poll.task.classes))}" in told["Learns"]
-    assert f"from {D} columns" in told["Learns"]
-    assert f"made for about {M} parties, at least 2 needed" in told["Asks"]
-    assert CATALOGUE[case.method].words in told["Leaves a party's machine"]
-    assert f"{facts(poll)['numbers']:,} " in told["Leaves a party's machine"]
-    assert "No row, no column, no file of yours." in told["Leaves a party's machine"]
-    assert "ε = 1 for all the data of any one party" in told["Promises"]
-    assert "2.72 times as likely or unlikely." in told["Promises"]
+    assert f"A classifier for {', '.join(map(str, poll.task.classes))}" in told["What is learnt?"]
+    assert f"from {D} columns" in told["What is learnt?"]
+    assert f"Made for about {M} parties, at least 2 needed" in told["Who is asked?"]
+    assert CATALOGUE[case.method].words[1:] in told["What leaves my machine?"]
+    assert f"{facts(poll)['numbers']:,} " in told["What leaves my machine?"]
+    assert "No row, no column, no file of yours." in told["What leaves my machine?"]
+    assert "between two versions of one party's data" in told["What does ε mean for me?"]
+    assert "at most 73.1% sure of either" in told["What does ε mean for me?"]
+    assert told["What does it cost me?"].startswith("Every party that takes part spends ε = 1 of")
+    assert "ostraka contribute POLL" in told["What next?"]
     assert "holder" not in " ".join(told.values())
     assert told["Digest"].startswith(poll.digest)
 
@@ -109,19 +113,19 @@ def test_columns_are_named_and_long_lists_are_cut() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.uniform(-1, 1, (40, 12)), columns=[f"c{j}" for j in range(12)])
     poll = Poll.create(table, classes=["no", "yes"], method="cells", epsilon=1.0, parties=M)
-    told = described(poll)["Learns"]
+    told = described(poll)["What is learnt?"]
     assert "from 12 columns (c0, c1, c2, c3, c4, c5, c6, c7, ...)" in told
     assert facts(poll)["column_names"] == list(table.columns)
     one = Task(classes=("no", "yes"), n_features=1)
     single = Poll.create(one, method="avg", epsilon=1.0, parties=M)
-    assert "from 1 column" in described(single)["Learns"]
+    assert "from 1 column" in described(single)["What is learnt?"]
 
 
 def test_a_roll_is_named_and_long_ones_are_cut() -> None:
     names = [f"ward-{j}" for j in range(11)]
     poll = Case("cells", 2).poll(parties=None, roll=names)
-    told = described(poll)["Asks"]
-    assert told.startswith("the 11 parties on its roll (ward-0, ward-1,")
+    told = described(poll)["Who is asked?"]
+    assert told.startswith("The 11 parties on its roll (ward-0, ward-1,")
     assert "ward-7, ...), with rows or without; made for about 11 parties" in told
     assert "ward-8" not in told
     assert facts(poll)["roll"] == names
@@ -130,25 +134,27 @@ def test_a_roll_is_named_and_long_ones_are_cut() -> None:
 def test_persons_are_told_whom_they_trust_and_what_two_holders_mean() -> None:
     poll = Case("moments", 3).poll(protects="person", parties=None, persons=5000)
     told = described(poll)
-    assert "about 5,000 persons" in told["Asks"]
-    leaves = told["Leaves a party's machine"]
-    assert leaves.startswith("the sum over its persons of the mean of the labels")
+    assert "about 5,000 persons" in told["Who is asked?"]
+    leaves = told["What leaves my machine?"]
+    assert leaves.startswith("The sum over its persons of the mean of the labels")
     assert "and how many persons" in leaves
-    assert "all the data of any one person at any one holder" in told["Promises"]
-    assert "Whoever has data at two holders is protected for twice that." in told["Promises"]
-    assert "Every holder is trusted to bound what each of its own persons adds" in told["Trusts"]
+    meant = told["What does ε mean for me?"]
+    assert "two versions of one person's data" in meant
+    assert "Whoever has data at two holders is protected for twice that ε." in meant
+    trusted = told["Whom do I have to trust?"]
+    assert "Every holder is trusted to bound what each of its own persons adds" in trusted
 
 
 def test_rows_are_told_that_it_is_rows() -> None:
     poll = Case("cells", 2).poll(protects="row", parties=1000)
-    assert "for any one row:" in described(poll)["Promises"]
-    assert "about 1,000 rows" in described(poll)["Asks"]
+    assert "two versions of one row" in described(poll)["What does ε mean for me?"]
+    assert "about 1,000 rows" in described(poll)["Who is asked?"]
 
 
 def test_a_private_auxiliary_set_is_not_shown() -> None:
     told = described(private_poll())
-    leaves = told["Leaves a party's machine"]
-    assert leaves.startswith("a classifier file (ONNX or skops), and nothing else.")
+    leaves = told["What leaves my machine?"]
+    assert leaves.startswith("A classifier file (ONNX or skops), and nothing else.")
     assert "on samples that are private themselves" in leaves
     said = facts(private_poll())
     assert (said["auxiliary_samples"], said["auxiliary_private"]) == (30, True)
@@ -156,8 +162,8 @@ def test_a_private_auxiliary_set_is_not_shown() -> None:
 
 def test_a_delta_is_told() -> None:
     poll = Case("moments", 2, delta=1e-6).poll()
-    assert "ε = 1, δ = 1e-06 for all" in described(poll)["Promises"]
-    assert "but for a chance of 1e-06" in described(poll)["Promises"]
+    assert "ε = 1, δ = 1e-06 of its" in described(poll)["What does it cost me?"]
+    assert "but for a chance of about 1e-06" in described(poll)["What does ε mean for me?"]
     assert facts(poll)["delta"] == 1e-6
     assert facts(Case("cells", 2, delta=1e-6).poll())["delta"] == 0.0
 
@@ -166,15 +172,17 @@ def test_a_second_round_tells_what_both_cost() -> None:
     poll = Case("refine", 3).poll()
     start = poll.method.start
     assert start is not None
-    told = described(poll)["Promises"]
+    told = described(poll)["What does it cost me?"]
     assert f"starts from the release {start.digest[:12]}, which has cost ε = 1 already" in told
     assert "together ε = 2." in told
     assert facts(poll)["start"] == start.digest
-    assert "starts from" not in described(Case("moments", 3).poll())["Promises"]
+    assert "starts from" not in described(Case("moments", 3).poll())["What does it cost me?"]
 
 
 def test_a_huge_epsilon_does_not_overflow() -> None:
-    assert "times as likely" in described(Case("cells", 2).poll(epsilon=1e6))["Promises"]
+    told = described(Case("cells", 2).poll(epsilon=1e6))["What does ε mean for me?"]
+    assert "at most 99.99% or more sure" in told
+    assert "ε = 1e+06 protects against little; around 1 is a real promise." in told
 
 
 # ---- what to expect ------------------------------------------------------------------------------
@@ -183,27 +191,30 @@ def test_a_huge_epsilon_does_not_overflow() -> None:
 def test_auto_says_what_it_found_on_made_up_labels() -> None:
     poll = Case("moments", 3).poll(parties=100)
     chosen = Poll.create(Case("moments", 3).auxiliary(), epsilon=1.0, parties=100)
-    told = described(chosen)["Expect"]
-    assert f"models agreed with {chosen.forecast:.0%} of them (guessing: 33%)" in told
+    told = described(chosen)["Will the model be any good?"]
+    assert f"models were right for {chosen.forecast:.0%}" in told
+    assert "the commonest of 3 classes is right for at least 33%." in told
     assert facts(chosen)["forecast_agreement"] == chosen.forecast
-    assert "share of a class" in described(poll)["Expect"]
+    assert "share of a class" in described(poll)["Will the model be any good?"]
 
 
 @pytest.mark.parametrize("method", ["soft", "vote", "avg"])
 def test_the_papers_methods_compare_noise_with_the_longest_model(method: str) -> None:
     case = Case(method, 2, calibration="tight")
     verdicts = [
-        described(case.poll(epsilon=epsilon))["Expect"].rpartition(": ")[2]
+        described(case.poll(epsilon=epsilon))["Will the model be any good?"].rpartition(": ")[2]
         for epsilon in (0.01, 1e4)
     ]
-    assert verdicts == ["little is left", "little is lost"]
+    assert verdicts == ["little is left.", "little is lost."]
 
 
 def test_the_papers_ball_is_not_taken_for_a_model() -> None:
     """It is 1/λ wide, but no model is longer than √(ω/λ): that is what noise is compared with."""
     asked = {"epsilon": 20.0, "parties": 40, "lambda_": 1e-4}
     tight, paper = (
-        described(Case("avg", 2, calibration=calibration).poll(**asked))["Expect"]
+        described(Case("avg", 2, calibration=calibration).poll(**asked))[
+            "Will the model be any good?"
+        ]
         for calibration in ("tight", "paper")
     )
     assert "little is lost" in tight

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ostraka.errors import FormatError, ParameterError
@@ -23,9 +24,11 @@ from ostraka.ledger import Budget, Cost, Ledger
 from ostraka.mechanism.laws import verify
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.columns import Columns
 from ostraka.publishing import publish
 from ostraka.release import Release
 from ostraka.release.certificate import Certificate, NoisySum, PerturbedMinimiser, sum_up
+from ostraka.release.outlook import Outlook
 from ostraka.tally import Tally
 from ostraka.tensors import read_tensors, write_tensors
 from tests.release.promised import MOMENTS
@@ -139,7 +142,7 @@ def test_an_old_release_is_written_in_the_present_format(name: str, tmp_path: Pa
     release = Release.load(path_of(name))
     release.save(tmp_path / "again")
     _, metadata = read_tensors((tmp_path / "again").read_bytes(), "release")
-    assert metadata["ostraka"] == "2"
+    assert metadata["ostraka"] == "3"
     assert json.loads(metadata["certificate"])["format"] == 4
     again = Release.load(tmp_path / "again")
     assert again.certificate == release.certificate
@@ -299,3 +302,21 @@ def test_a_release_of_format_1_has_no_statistic() -> None:
     found = Release.from_bytes(write_tensors({**tensors, "statistic": statistic}, later)).statistic
     assert found is not None
     assert not found.any()
+
+
+def test_a_release_of_format_2() -> None:
+    """Names of columns without a description, a statistic, and no outlook."""
+    release = Release.load(FILES / "cells-2.ostraka")
+    columns = release.model.task.columns
+    assert columns == Columns.of_numbers(("age", "dose", "höhe"))
+    assert release.outlook == Outlook()
+    assert release.statistic is not None
+    assert float(release.statistic.sum()) == 0.10623791217803955
+    samples = np.random.default_rng(5).normal(size=(12, 3))
+    chosen = [int(name == "ill") for name in release.predict(samples)]
+    assert chosen == [1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 1]
+    table = pd.DataFrame(samples, columns=columns.names)[["höhe", "age", "dose"]]
+    assert (release.predict(table) == release.predict(samples)).all()
+    again = Release.from_bytes(release.to_bytes())
+    assert again.model.task == release.model.task
+    assert again.to_bytes() == release.to_bytes()

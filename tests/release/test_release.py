@@ -116,7 +116,7 @@ def test_one_release_has_one_file_and_one_digest(tmp_path: Path, release: Releas
     header = data[8 : 8 + struct.unpack("<Q", data[:8])[0]].decode("ascii")
     content = json.loads(header)
     assert header.rstrip() == json.dumps(content, sort_keys=True, separators=(",", ":"))
-    assert content["__metadata__"]["ostraka"] == "2"
+    assert content["__metadata__"]["ostraka"] == "3"
 
 
 def test_another_form_of_the_same_content_has_another_digest(release: Release) -> None:

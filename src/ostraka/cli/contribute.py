@@ -240,25 +240,28 @@ def _warn(poll: Poll, table: Table) -> None:
 
 
 def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> None:
-    from rich.console import Console
+    from ostraka.cli.screen import print_answers
+    from ostraka.expect.describe import described, sent
 
-    from ostraka.expect.describe import sent
-
-    size = len(made.to_bytes())
-    console = Console(highlight=False, soft_wrap=True)
-    what = f"{made.values.size:,} {'votes' if made.of_votes else 'bytes' if poll.private_auxiliary else 'whole numbers'}"
+    size, kind = len(made.to_bytes()), "votes" if made.of_votes else "whole numbers"
+    what = f"{made.values.size:,} {'bytes' if poll.private_auxiliary else kind}"
     if made.n_persons is not None:
         what += f" and the number of persons, {made.n_persons:,}"
-    console.print(f"From {source}: {sent(poll)}.", markup=False)
-    console.print(
-        f"What leaves this machine: {what}; {size:,} bytes with your name, {made.party}.",
-        markup=False,
-    )
-    if out is None:
-        console.print("Nothing was written.")
-        return
-    made.save(out)
-    console.print(
-        f"Wrote {out}. Send it to the coordinator on a protected channel: it is made of your data.",
-        markup=False,
+    asked = described(poll)
+    kept = ("What does it cost me?", "What does ε mean for me?", "Whom do I have to trust?")
+    written = "Nothing was written."
+    if out is not None:
+        made.save(out)
+        written = (
+            f"Wrote {out}. Send it to the coordinator, on a protected channel: it is made of your "
+            "data. You hear of the model when enough parties have sent theirs."
+        )
+    print_answers(
+        {
+            "What was computed?": f"From {source}: {sent(poll)}.",
+            "What leaves my machine?": f"{what}: {size:,} bytes in all, with your name, "
+            f"{made.party}. No row, no column and no file of yours.",
+            **{question: asked[question] for question in kept},
+            "What next?": written,
+        }
     )

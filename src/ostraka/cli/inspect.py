@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ostraka.cli.help import examples
+from ostraka.cli.screen import print_answers
 
 if TYPE_CHECKING:
     from ostraka.public.task import Task
+    from ostraka.release import Release
     from ostraka.release.certificate import Certificate
 
 EXAMPLES = examples(
     "ostraka inspect model.ostraka", "ostraka inspect model.ostraka --json | jq .epsilon"
 )
+
+PAID = "A ledger, if one was kept, says what is left: ostraka ledger show LEDGER"
 
 
 def inspect(
@@ -34,22 +38,42 @@ def inspect(
     if json:
         typer.echo(release.certificate.to_json())
         return
-    from rich.console import Console
-    from rich.table import Table
+    technical = {"In technical terms": _technical(release, verified)}
+    print_answers({**answers(release, file, f"{price(release.certificate)} {PAID}"), **technical})
 
-    console = Console(highlight=False)
-    console.print(str(release.certificate), markup=False, soft_wrap=True)
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+
+def answers(release: Release, file: Path, cost: str) -> dict[str, str]:
+    """What people ask of a model that they are given; `learn` and `release` answer the same."""
+    promised, task = release.certificate, release.model.task
+    return {
+        "What is it?": f"A classifier for {', '.join(map(str, task.classes))}, from {_columns(task)}, "
+        f"made of the data of {promised.crowd}.",
+        "What does ε mean?": promised.plainly,
+        "Is it any good?": release.outlook.describe(task.classes),
+        "What did it cost?": cost,
+        "What next?": f"Use it: ostraka predict {file} new.csv --out predictions.csv. Give it to "
+        f"anybody: it is made to be published. For other programs: ostraka export {file} --onnx "
+        "model.onnx",
+    }
+
+
+def price(promised: Certificate) -> str:
+    """What a release costs whoever took part."""
+    delta = f", δ = {promised.delta:g}" if promised.delta else ""
+    return f"ε = {promised.epsilon:g}{delta} for every {promised.protects} that took part."
+
+
+def _technical(release: Release, verified: str) -> str:
+    """The facts, a line each."""
     facts = {
-        **_facts(release.model.task, release.certificate),
+        **_facts(release.certificate),
         "digest": f"{release.digest}, by which ledgers and second rounds name it",
     }
-    for name, value in facts.items():
-        table.add_row(name, value)
-    console.print()
-    console.print(table)
-    if verified:
-        typer.echo(verified)
+    lines = [
+        release.certificate.technical,
+        *(f"{name}: {value}" for name, value in facts.items()),
+    ]
+    return "\n".join([*lines, *([verified] if verified else [])])
 
 
 def _verified(promised: Certificate) -> str:
@@ -66,16 +90,17 @@ def _verified(promised: Certificate) -> str:
     return f"Verified: this noise gives δ ≤ {found:.3g} at ε = {promised.round_epsilon:g}."
 
 
-def _facts(task: Task, promised: Certificate) -> dict[str, str]:
+def _facts(promised: Certificate) -> dict[str, str]:
     """The facts, each with a word on what it means."""
+    assumed = ", ".join(promised.assumed_public) or "nothing but what the poll says"
     return {
-        "classes": ", ".join(map(str, task.classes)),
-        "samples it takes": f"{task.n_columns} columns{_named(task)}",
         "auxiliary set": _auxiliary(promised),
         "poll": promised.poll or "not recorded: made by an earlier version",
         "sensitivity": _sensitivity(promised),
-        "noise": f"{promised.noise} of scale {promised.noise_scale:.6g}, drawn exactly from the operating system's generator",
+        "noise": f"{promised.noise} of scale {promised.noise_scale:.6g}, drawn exactly from the "
+        "operating system's generator",
         "coordinates": f"{promised.dimension} numbers got noise: {promised.coordinates}",
+        "taken to be public": assumed,
     }
 
 
@@ -92,9 +117,12 @@ def _sensitivity(promised: Certificate) -> str:
     return f"{moved}sum of what they send"
 
 
-def _named(task: Task) -> str:
+def _columns(task: Task) -> str:
+    from ostraka.public.promise import plural
+
     names = task.feature_names or ()
-    return (": " if names else "") + ", ".join(names[:8]) + (" ..." if len(names) > 8 else "")
+    some = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return plural("column", task.n_columns) + (f" ({some})" if names else "")
 
 
 def _auxiliary(promised: Certificate) -> str:

@@ -33,6 +33,7 @@ from ostraka.cli.options import (
     START,
     SVMLIGHT_COLUMNS,
 )
+from ostraka.cli.screen import print_answers, print_mind
 
 if TYPE_CHECKING:
     from ostraka.estimators import PrivateClassifier
@@ -208,7 +209,7 @@ def learn(
     assert isinstance(estimator.release_, Release)
     save(estimator.release_, out)
     unused = [name for name in table.unused if name not in not_features]
-    _report(out, estimator, unused)
+    _report(out, estimator, ledger, unused)
 
 
 def _check_distinct(out: Path, *others: Path | None) -> None:
@@ -254,30 +255,30 @@ def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool)
         )
 
 
-def _report(out: Path, estimator: PrivateClassifier, unused: list[str]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-
+def _report(
+    out: Path, estimator: PrivateClassifier, ledger: Path | None, unused: list[str]
+) -> None:
+    from ostraka.cli.inspect import answers, price
+    from ostraka.cli.release import charged
     from ostraka.errors import listed
     from ostraka.expect.advice import advise
     from ostraka.expect.describe import noise_ratio
     from ostraka.methods.after_noise.shift import remark
+    from ostraka.release import Release
 
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"Wrote [bold]{escape(str(out))}[/].")
-    if unused:
-        console.print(
-            f"Not used, because the public table does not have them: {listed(unused)}.",
-            markup=False,
-        )
-    console.print(str(estimator.certificate_), markup=False)
-    ratio = noise_ratio(estimator.poll_)
-    shifted = remark(estimator.release_.shift, estimator.shift)
+    release, poll = estimator.release_, estimator.poll_
+    assert isinstance(release, Release)
+    cost = f"{price(release.certificate)} {charged(ledger)}"
+    print_answers({"Wrote": str(out), **answers(release, out, cost)})
+    shifted, ratio = remark(release.shift, estimator.shift), noise_ratio(poll)
     told = [] if shifted is None else [shifted.replace("shift=True", "--shift")]
-    for each in (*told, *advise(estimator.poll_)):
-        console.print(f"[yellow]Mind:[/] {escape(each)}")
+    if unused:
+        told.append(f"The public table does not have {listed(unused)}, so they were not used.")
     if ratio is not None and ratio > 0.5:
-        console.print(
-            f"[yellow]Mind:[/] the noise is expected to be {ratio:.2g} times as long as the longest model can be, so predictions will be "
-            "poor. --method auto with --auxiliary, more parties, a larger --lambda or --epsilon help; `ostraka plan` says how much."
+        told.append(
+            f"The noise is expected to be {ratio:.2g} times as long as the longest model can be, so "
+            "predictions will be poor. --method auto with --auxiliary, more parties, a larger "
+            "--lambda or --epsilon help; `ostraka plan` says how much."
         )
+    for each in (*advise(poll), *told):
+        print_mind(each)

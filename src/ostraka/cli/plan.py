@@ -145,43 +145,51 @@ def _forecast(
     from ostraka.methods.base import Options
     from ostraka.progress import watch
     from ostraka.public.prepare import prepared
-    from ostraka.public.promise import Promise
+    from ostraka.public.promise import Promise, surest
 
     samples, columns = read_public(path, description, drop)
     auxiliary = prepared(samples, range(classes), "auto", columns=columns)
     promise, options = Promise(epsilon=epsilon, delta=delta), Options(samples_each=samples_each)
-    console = Console()
+    console = Console(highlight=False)
     epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
     shown = watch("Rehearsing", console.is_terminal)(epsilons, len(epsilons))
     found = at_epsilons(auxiliary, parties, promise, options, shown)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    for name in ("ε", "method", "releases", "noise", "noise/signal", "agreement"):
+    for name in ("ε", "surest guess", "right", "method", "releases", "noise/signal"):
         table.add_column(name, justify="right")
     for better, _ in found:
         kind = ("direction" if better.method == "moments" else "cell") + "s" * (
             better.directions != 1
         )
         ratios = sorted(better.noise_to_signal)
-        row = (
+        table.add_row(
             f"{better.epsilon:g}",
+            surest(better.epsilon),
+            f"{better.agreement:.0%}",
             better.method,
             f"{better.directions} {kind}",
-            better.noise,
             f"{ratios[0]:.2g} to {ratios[-1]:.2g}",
         )
-        table.add_row(*row, f"{better.agreement:.2f}")
     console.print(
-        f"{parties} parties of about {samples_each} samples, {classes} classes, δ = {delta:g}; rehearsed on made-up labels of {path}."
+        f"{parties:,} parties of about {samples_each} samples, {classes} classes, δ = {delta:g}; "
+        f"rehearsed on made-up labels of {path}.",
+        markup=False,
     )
     console.print(table)
+    console.print(
+        "surest guess: how sure somebody who wavers between two versions of one party's data can "
+        "become of either, by seeing the model; 50% would be perfect.\n"
+        "right: how often models of the rehearsal were right. Real labels are usually harder: take "
+        f"it as the best case. Naming the commonest of {classes} classes is right for at least "
+        f"{1.0 / classes:.0%}.\n"
+        "noise/signal: in the easiest and in the hardest direction or cell; below 1 it can be read.",
+        style="dim",
+    )
     candidates = [max(2, round(parties * factor)) for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
     shown = watch("Other numbers of parties", console.is_terminal)(candidates, len(candidates))
     sizes = by_parties(auxiliary, promise, options, shown)
-    needed = ", ".join(f"{agreement:.2f} with {size} parties" for size, agreement in sizes.items())
-    console.print(f"At ε = {epsilon:g} the agreement would be {needed}.")
-    console.print(
-        "Made-up labels are not yours: the agreement ranks settings, it does not promise an accuracy."
-    )
+    needed = ", ".join(f"{right:.0%} with {size:,} parties" for size, right in sizes.items())
+    console.print(f"At ε = {epsilon:g} models would be right for {needed}.")
     if figure is not None:
         from ostraka.figures.forecasting import draw_forecast
 

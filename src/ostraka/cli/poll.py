@@ -37,9 +37,9 @@ from ostraka.cli.options import (
     START,
     SVMLIGHT_COLUMNS,
 )
+from ostraka.cli.screen import console, print_answers, print_mind
 
 if TYPE_CHECKING:
-    from ostraka.poll import Poll
     from ostraka.public.auxiliary import AuxiliarySet
 
 app = typer.Typer(
@@ -131,9 +131,9 @@ def create(
     force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Make a poll from public things alone. Anybody may see it; nothing private goes into it."""
-    from rich.markup import escape
-
     from ostraka.cli.words import names_in, words
+    from ostraka.expect.advice import label_like, weak
+    from ostraka.expect.describe import described
     from ostraka.expect.unit import advise_unit, drowns
     from ostraka.files import check_new
     from ostraka.poll import Poll
@@ -153,7 +153,7 @@ def create(
         svmlight_columns,
         first,
     )
-    with _console().status("Rehearsing on the public samples"):  # on terminals only
+    with console().status("Rehearsing on the public samples"):  # on terminals only
         poll = Poll.create(
             auxiliary,
             epsilon=epsilon,
@@ -174,13 +174,15 @@ def create(
             calibration=None if calibration is None else calibration.value,
         )
     poll.save(out)
-    _print(poll)
+    print_answers(described(poll, str(out)))
     number = parties if parties is not None else len(asked or ())
-    told, console = advise_unit(poll, number, samples_each or 10), _console()
-    if told is not None:
-        console.print(f"[yellow]Mind:[/] {told}")
+    of_labels = label_like(poll)
+    told = (advise_unit(poll, number, samples_each or 10), weak(epsilon), of_labels)
+    for each in told:
+        if each is not None:
+            print_mind(each)
     ready = "Send it to every party; it holds nothing private." if drowns(poll) is None else ""
-    console.print(f"\nWrote [bold]{escape(str(out))}[/]. {ready}")
+    console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
 
 
 @app.command(
@@ -196,34 +198,14 @@ def show(
     """Say in plain words what a poll asks of a party, what leaves its machine, and what is promised."""
     from json import dumps
 
-    from ostraka.expect.describe import facts
+    from ostraka.expect.describe import described, facts
     from ostraka.poll import Poll
 
     poll = Poll.load(file)
     if json:
         typer.echo(dumps(facts(poll), sort_keys=True, ensure_ascii=False))
         return
-    _print(poll)
-
-
-def _print(poll: Poll) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from ostraka.expect.describe import described
-
-    table = Table(show_header=False, box=None, padding=(0, 2, 1, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, words in described(poll).items():
-        table.add_row(Text(name), Text(words))
-    _console().print(table)
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(highlight=False)
+    print_answers(described(poll, str(file)))
 
 
 def _auxiliary(

@@ -9,6 +9,7 @@ import typer
 
 from ostraka.cli.help import DATA, OUTPUT, examples, option
 from ostraka.cli.options import FORCE, LEDGER, MODEL_OUT, TRUST
+from ostraka.cli.screen import print_answers, print_mind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,7 +69,7 @@ def release(
         console.print("Nothing was drawn and nothing was spent.")
         return
     assert out is not None
-    _publish(poll, tally, ledger, out, console)
+    _publish(poll, tally, ledger, out)
 
 
 def _check_out(out: Path, force: bool, file: Path, ledger: Path | None) -> None:
@@ -155,9 +156,8 @@ def _listed(names: list[str]) -> str:
     return (f" ({some}{', ...' if len(names) > FEW else ''})") if names else ""
 
 
-def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path, console: Console) -> None:
-    from rich.markup import escape
-
+def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
+    from ostraka.cli.inspect import answers, price
     from ostraka.methods.after_noise.shift import remark
     from ostraka.publishing import publish
     from ostraka.release import Release
@@ -165,12 +165,18 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path, console: 
     released = publish(poll, tally, ledger=ledger)
     assert isinstance(released, Release)
     save(released, out)
-    charged = "Every party was charged." if ledger else "No ledger: nobody's account was charged."
-    console.print(f"Wrote [bold]{escape(str(out))}[/]. {charged}")
-    console.print(str(released.certificate), markup=False)
+    cost = f"{price(released.certificate)} {charged(ledger)}"
+    print_answers({"Wrote": str(out), **answers(released, out, cost)})
     told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
     if told is not None:
-        console.print(f"[yellow]Mind:[/] {told.replace('shift=True', '--shift')}")
+        print_mind(told.replace("shift=True", "--shift"))
+
+
+def charged(ledger: Path | None) -> str:
+    """Whether anybody's account was charged, and where to look."""
+    if ledger is None:
+        return "No ledger was given, so no account was charged: keep count yourself."
+    return f"Every one was charged; what is left: ostraka ledger show {ledger}"
 
 
 def save(released: Release, out: Path) -> None:

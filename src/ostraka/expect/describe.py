@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ostraka.expect.planner import METHODS as PAPERS
@@ -12,32 +11,38 @@ from ostraka.methods.parts import method_parts
 from ostraka.party.contribution import HEADER, Kind, payload_bytes
 from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
-from ostraka.public.promise import plural
+from ostraka.public.promise import explain, plural
 from ostraka.solve.losses import loss_for
 from ostraka.tally.domain import Ballots
 
 __all__ = ["contribution_bytes", "described", "facts", "noise_ratio", "sent"]
 
 MANY = 8
-_WHOSE = {
-    "party": "all the data of any one party",
-    "person": "all the data of any one person at any one holder",
-    "row": "any one row",
-}
 
 
-def described(poll: Poll) -> dict[str, str]:
-    """What people ask first, each with its answer."""
-    return {
+def described(poll: Poll, file: str = "POLL") -> dict[str, str]:
+    """What people ask first, each with its answer; `file` is how the poll is called in commands."""
+    answers = {
         "Poll": poll.title or "(without a title)",
-        "Learns": _learns(poll),
-        "Asks": _asks(poll),
-        "Leaves a party's machine": _leaves(poll),
-        "Promises": _promises(poll),
-        "Trusts": _trusts(poll),
-        "Expect": _expect(poll),
+        "What is learnt?": _learns(poll),
+        "Who is asked?": _asks(poll),
+        "What leaves my machine?": _leaves(poll),
+        "What does it cost me?": _costs(poll),
+        "What does ε mean for me?": _promises(poll),
+        "Whom do I have to trust?": _trusts(poll),
+        "Will the model be any good?": _expect(poll),
+        "What next?": _next(poll, file),
         "Digest": f"{poll.digest}, by which contributions name it",
     }
+    written = ("Poll", "What next?", "Digest")
+    return {
+        question: answer if question in written else _sentence(answer)
+        for question, answer in answers.items()
+    }
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", ")")) else ".")
 
 
 def facts(poll: Poll) -> dict[str, Any]:
@@ -128,24 +133,37 @@ def _shown(size: int) -> str:
     return f"{size} bytes" if size < 1000 else f"{size / 1000:,.1f} KB"
 
 
-def _promises(poll: Poll) -> str:
-    epsilon, delta = poll.promise.epsilon, poll.mechanism(poll.expected_units).delta
-    whose = _WHOSE[poll.promise.protects]
-    but = f", but for a chance of {delta:g}" if delta else ""
-    by = f"{math.exp(epsilon):.3g} times as likely or unlikely" if epsilon <= 10.0 else ""
-    text = f"ε = {epsilon:g}" + (f", δ = {delta:g}" if delta else "") + f" for {whose}: "
-    text += "were they replaced by anything else, no model would become more than "
-    text += f"{by or f'e^{epsilon:g} times as likely'}{but}."
-    text += "" if by else " That protects against little; around 1 is a real promise."
-    start = poll.method.start
+def _costs(poll: Poll) -> str:
+    start, unit = poll.method.start, poll.promise.protects
+    text = f"every {unit} that takes part spends {_price(poll)} of its privacy budget, when the model is made"
     if start is not None:
+        together = f"ε = {start.certificate.epsilon + poll.promise.epsilon:g}"
         text += (
-            f" It starts from the release {start.digest[:12]}, which has cost ε = {start.certificate.epsilon:g} already: "
-            f"together ε = {start.certificate.epsilon + epsilon:g}."
+            f". It starts from the release {start.digest[:12]}, which has cost "
+            f"ε = {start.certificate.epsilon:g} already: together {together}"
         )
+    return f"{text}. Where the coordinator keeps a ledger, it says what is left."
+
+
+def _price(poll: Poll) -> str:
+    delta = poll.mechanism(poll.expected_units).delta
+    return f"ε = {poll.promise.epsilon:g}" + (f", δ = {delta:g}" if delta else "")
+
+
+def _promises(poll: Poll) -> str:
+    delta = poll.mechanism(poll.expected_units).delta
+    text = explain(poll.promise.epsilon, delta, poll.promise.protects)
     if poll.promise.protects == "person":
-        text += " Whoever has data at two holders is protected for twice that."
+        text += " Whoever has data at two holders is protected for twice that ε."
     return text
+
+
+def _next(poll: Poll, file: str) -> str:
+    rows = "--model mine.onnx" if poll.private_auxiliary else "mine.csv --label-column COLUMN"
+    return (
+        f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, and "
+        f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out model.ostraka"
+    )
 
 
 def _trusts(poll: Poll) -> str:
@@ -166,9 +184,10 @@ def _expect(poll: Poll) -> str:
         return little
     if poll.forecast is not None:
         return (
-            f"on made-up labels of the public samples, models agreed with {poll.forecast:.0%} of them "
-            f"(guessing: {1.0 / len(poll.task.classes):.0%}). Made-up labels are not yours: this ranks "
-            "polls, it promises nothing."
+            f"on made-up labels of the public samples, models were right for {poll.forecast:.0%}. "
+            "Real labels are usually harder: take it as the best case, and compare polls by it. "
+            f"Always naming the commonest of {len(poll.task.classes)} classes is right for at least "
+            f"{1.0 / len(poll.task.classes):.0%}."
         )
     off = share_deviation(poll.expected_units, poll.promise.epsilon)
     return (

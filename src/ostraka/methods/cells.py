@@ -21,6 +21,7 @@ sampling and what a line cannot fit each have their variance.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, final
@@ -186,6 +187,15 @@ class Cells:
         variances = 2.0 * noise**2 + masses * self._sampling(mechanism)
         # Where all labels of a cell agree, half of the noise lies on the far side: half the squares.
         return surprise(excess * 2.0**0.5, variances)
+
+    def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
+        """How common each class is, added up over the cells, and the deviation of that."""
+        off = math.sqrt(2.0 * len(self.centres)) * mechanism.noise_scale / mechanism.divisor
+        if self.n_columns == 1:
+            second = (1.0 + float(mean.sum())) / 2.0
+            return np.array([1.0 - second, second]), float(off) / 2.0
+        shares: Array = mean.reshape(-1, self.n_columns).sum(axis=0)
+        return shares, float(off)
 
     def _histograms(self, part: Parties) -> Units:
         K, columns = self.n_columns, self.domain.dimension

@@ -12,12 +12,23 @@ and the holder is trusted to have bounded them. `row`: every row stands for itse
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, final, get_args
 
 from ostraka.errors import ParameterError, TooFewPartiesError, count, number
 
-__all__ = ["MOST_PARTIES", "NoiseName", "Promise", "Unit", "check_parties", "plural"]
+__all__ = [
+    "MOST_PARTIES",
+    "WEAK",
+    "NoiseName",
+    "Promise",
+    "Unit",
+    "check_parties",
+    "explain",
+    "plural",
+    "surest",
+]
 
 NoiseName = Literal["auto", "l2", "gaussian"]
 Unit = Literal["party", "person", "row"]
@@ -25,6 +36,9 @@ Unit = Literal["party", "person", "row"]
 # Far beyond what anybody needs, and far within what doubles can hold: no bound overflows.
 EPSILONS = (1e-12, 1e18)
 MOST_PARTIES = 2**38
+WEAK = 10.0
+"""From here on ε is a formality: e¹⁰ is 22 026."""
+_WHOSE = {"party": "one party's data", "person": "one person's data", "row": "one row"}
 
 
 @final
@@ -69,6 +83,31 @@ class Promise:
 def check_parties(n_parties: int) -> int:
     """A number of parties (persons, rows) as a Python integer."""
     return count("n_parties", n_parties, 0, MOST_PARTIES)
+
+
+def explain(epsilon: float, delta: float, protects: Unit) -> str:
+    """What a promise means, for somebody who has never heard of ε.
+
+    Two worlds that differ in one unit's data give every model probabilities within a factor e^ε. Whoever
+    holds both worlds for equally likely therefore holds either for at most e^ε/(1+e^ε) after seeing
+    the model, whatever else he knows   [Bayes].
+    """
+    chance = f", but for a chance of about {delta:g}" if delta else ""
+    text = (
+        f"Somebody who knows everything about all the others, and wavers half and half between two "
+        f"versions of {_WHOSE[protects]}, is at most {surest(epsilon)} sure of either after seeing the model"
+        f"{chance}. (50% would be perfect, 100% no protection at all.)"
+    )
+    weak = f" ε = {epsilon:g} protects against little; around 1 is a real promise."
+    return text + (weak if epsilon > WEAK else "")
+
+
+def surest(epsilon: float) -> str:
+    """How sure of one of two equally likely worlds somebody can become, as a percentage."""
+    sure = 100.0 / (1.0 + math.exp(-min(epsilon, 700.0)))
+    if sure >= 99.995:
+        return "99.99% or more"
+    return f"{sure:.4g}%" if sure >= 99.95 else f"{sure:.3g}%"
 
 
 def plural(unit: str, n: int) -> str:

@@ -23,7 +23,7 @@ from typing import Any, final
 
 from ostraka.errors import ParameterError
 from ostraka.public.catalogue import CATALOGUE, LABEL_GAPS, SLOPE_BOUNDS
-from ostraka.public.promise import Unit, plural
+from ostraka.public.promise import Unit, explain, plural
 
 __all__ = [
     "Certificate",
@@ -179,29 +179,44 @@ class Certificate:
         return parsed(text)
 
     def __str__(self) -> str:
+        """The promise in plain words; what mathematicians ask for stands below."""
+        return f"{self.plainly}\nIn technical terms: {self.technical}"
+
+    @property
+    def plainly(self) -> str:
         """The promise in plain words."""
-        who = _WHOSE[self.protects]
-        if self.neighbours.endswith(AND_ONE_SAMPLE):
-            who += AND_ONE_SAMPLE
         rehearsed = (
             "A REHEARSAL with seeded noise, which protects nobody. A release would promise:\n"
         )
-        moved = "sum" if isinstance(self.particular, NoisySum) else "result"
-        assumed = f"\nTaken to be public: {', '.join(self.assumed_public)}."
+        assumed = f" Taken to be public: {', '.join(self.assumed_public)}."
+        delta = f" (δ = {self.delta:g})" if self.delta else ""
         return (
             f"{rehearsed if self.randomness == FROM_A_SEED else ''}"
-            f"ε = {self.epsilon:g} differential privacy (δ = {self.delta:g}) for {who}, "
-            f"among {self._crowd}.\n"
-            f"{self._rounds}{self._trust}{self._method}\n"
-            f"Replacing {who} moves the {moved} by at most {self.sensitivity:.4g}"
-            f"{' in L1' if self.norm == 'l1' else ''},\n"
-            f"hidden by {self.noise.replace('l2', 'ℓ2')} noise of scale {self.noise_scale:.4g} "
-            f"in {self.dimension} coordinates on a grid of {self.grid:.3g}."
-            f"{assumed if self.assumed_public else ''}"
+            f"ε = {self.epsilon:g} differential privacy{delta} for {self._who}, among {self.crowd}. "
+            f"{explain(self.epsilon, self.delta, self.protects)}"
+            f"{self._rounds}{self._trust}{assumed if self.assumed_public else ''}"
         )
 
     @property
-    def _crowd(self) -> str:
+    def _who(self) -> str:
+        also = AND_ONE_SAMPLE if self.neighbours.endswith(AND_ONE_SAMPLE) else ""
+        return _WHOSE[self.protects] + also
+
+    @property
+    def technical(self) -> str:
+        """What got noise, how much of it, and how far one unit can move it."""
+        moved = "sum" if isinstance(self.particular, NoisySum) else "result"
+        norm = " in L1" if self.norm == "l1" else ""
+        return (
+            f"{self._method} Replacing {self._who} moves the {moved} by at most "
+            f"{self.sensitivity:.4g}{norm}; {self.noise.replace('l2', 'ℓ2')} noise of scale "
+            f"{self.noise_scale:.4g} hides that, in {self.dimension} coordinates on a grid of "
+            f"{self.grid:.3g}."
+        )
+
+    @property
+    def crowd(self) -> str:
+        """Among how many somebody is hidden."""
         if self.persons is None:
             return plural(self.protects, self.parties)
         return f"{plural('person', self.persons)} at {plural('holder', self.parties)}"
@@ -211,9 +226,9 @@ class Certificate:
         if self.start is None:
             return ""
         return (
-            f"This round alone costs ε = {self.round_epsilon:g} (δ = {self.round_delta:g}). It "
+            f" This round alone costs ε = {self.round_epsilon:g} (δ = {self.round_delta:g}). It "
             f"started from the release {self.start[:12]}, which had cost "
-            f"ε = {self.start_epsilon:g} (δ = {self.start_delta:g}).\n"
+            f"ε = {self.start_epsilon:g} (δ = {self.start_delta:g})."
         )
 
     @property
@@ -221,8 +236,8 @@ class Certificate:
         if self.persons is None:
             return ""
         return (
-            "Every holder is trusted to have bounded what each of its persons adds. "
-            "Whoever has data at two holders is protected for 2ε.\n"
+            " Every holder is trusted to have bounded what each of its persons adds. "
+            "Whoever has data at two holders is protected for 2ε."
         )
 
     @property
@@ -230,11 +245,11 @@ class Certificate:
         own = self.particular
         if isinstance(own, NoisySum):
             return (
-                f"Method {self.method}: a statistic over {self.coordinates}; "
-                "the model is made from it without further cost."
+                f"method {self.method}, a statistic over {self.coordinates}, from which the model is "
+                "made at no further cost."
             )
         return (
-            f"Method {self.method} ({own.calibration} calibration, {own.loss} loss, "
+            f"method {self.method} ({own.calibration} calibration, {own.loss} loss, "
             f"λ = {own.lambda_:g})."
         )
 

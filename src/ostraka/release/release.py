@@ -8,7 +8,8 @@ exactly as expected is refused before any of it is used.
     1        weights, task, certificate
     2        `statistic`, the noisy mean itself, where the model was made from one: it is public, and
              `refit` makes other models of it, free of budget
-    3        `columns` where a table's columns are described, instead of their names alone
+    3        `columns` where a table's columns are described, instead of their names alone; `outlook`,
+             what is known of how good the model can be
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ from ostraka.public.preprocessing import Preprocessing, Samples
 from ostraka.public.task import Task
 from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate
 from ostraka.release.model import LinearModel
+from ostraka.release.outlook import Outlook
 from ostraka.tensors import LARGEST_FILE, canonical_json, parse_json, read_tensors, write_tensors
 
 __all__ = ["Release", "Rehearsed", "task_from_json", "task_json"]
 
 # A new number with every change of the file's content; readers of old numbers stay, each with a file
 # in the tests.
-FORMAT, DESCRIBED = "2", "3"
+FORMAT = "3"
 T = TypeVar("T")
 _KEYS = {"ostraka", "task", "certificate"}
 _PREPROCESSING = {"preprocessing.center", "preprocessing.scale", "preprocessing.components"}
@@ -69,6 +71,8 @@ class _Outcome:
     certificate: Certificate
     statistic: NDArray[np.float64] | None = field(default=None, repr=False)
     """What was released, where the model was made from it."""
+    outlook: Outlook = field(default_factory=Outlook)
+    """What is known of how good the model can be."""
     shift: float | None = None
     """By how many standard deviations the parties' samples differ from the auxiliary ones, where that can be told; not in the file."""
     poll: Refitting | None = field(default=None, repr=False)
@@ -137,10 +141,10 @@ class _Outcome:
 
     def _written(self) -> bytes:
         task = self.model.task
-        described = task_json(task)
         metadata = {
-            "ostraka": DESCRIBED if "columns" in described else FORMAT,
-            "task": canonical_json(described),
+            "ostraka": FORMAT,
+            "task": canonical_json(task_json(task)),
+            "outlook": self.outlook.to_json(),
             "certificate": self.certificate.to_json(),
         }
         named = task.preprocessing.arrays().items()
@@ -197,13 +201,17 @@ class Release(_Outcome):
         certificate = Certificate.from_json(metadata["certificate"])
         n_features = len(tensors["weights"])
         content = parse_json(metadata["task"], "release")
-        if ("columns" in content) is not (metadata["ostraka"] == DESCRIBED):
-            raise FormatError("release", "its format is not the one that its number says")
+        if "columns" in content and metadata["ostraka"] != FORMAT:
+            raise FormatError("release", "its columns are described in a way of later formats")
         task = _built("task", lambda: task_from_json(content, tensors, n_features, "release"))
         model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
         found = tensors.get("statistic")
+        outlook = Outlook()
+        if "outlook" in metadata:
+            outlook = Outlook.from_json(metadata["outlook"], len(task.classes))
         release = _built(
-            "certificate", lambda: cls(model=model, certificate=certificate, statistic=found)
+            "certificate",
+            lambda: cls(model=model, certificate=certificate, statistic=found, outlook=outlook),
         )
         object.__setattr__(release, "_digest", hashlib.sha256(data).hexdigest())
         return release
@@ -254,8 +262,9 @@ def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
         problem = f"it holds the tensors {sorted(tensors)[:5]}, not weights and preprocessing"
         raise FormatError("release", problem)
     number = metadata.get("ostraka")
-    if number not in ("1", FORMAT, DESCRIBED) or set(metadata) != _KEYS:
-        problem = f"its metadata is not that of an Ostraka release of format 1 to {DESCRIBED}"
+    keys = _KEYS | {"outlook"} if number == FORMAT else _KEYS
+    if number not in ("1", "2", FORMAT) or set(metadata) != keys:
+        problem = f"its metadata is not that of an Ostraka release of format 1 to {FORMAT}"
         raise FormatError("release", problem)
     if number == "1" and "statistic" in tensors:
         raise FormatError("release", "it says format 1, but has a tensor of a later one")
