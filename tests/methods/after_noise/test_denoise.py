@@ -196,3 +196,10 @@ def test_second_moments_that_are_kept_are_those_of_the_features(writeable: bool)
     del features
     gc.collect()
     assert key not in denoise._kept
+
+
+def test_second_moments_larger_than_the_features_are_not_kept() -> None:
+    wide = np.random.default_rng(0).standard_normal((3, 4))
+    wide.flags.writeable = False
+    ridge(wide, np.eye(3), 0.1)
+    assert id(wide) not in denoise._kept

@@ -135,12 +135,13 @@ def self_trained(
 
 
 def _second_moments(features: Array) -> Array:
-    """XᵀX/N; kept for the next fit where nobody can change X meanwhile, as long as X lives."""
+    """XᵀX/N; kept for the next fit as long as X lives, where nobody can change X and this is not the larger of the two."""
     kept = _kept.get(id(features))
     if kept is not None:
         return kept
     moments: Array = (features * uniform(features)[:, np.newaxis]).T @ features
-    if features.base is None and not features.flags.writeable:
+    safe = features.base is None and not features.flags.writeable
+    if safe and moments.size <= features.size:
         _kept[id(features)] = moments
         weakref.finalize(features, _kept.pop, id(features), None)
     return moments
