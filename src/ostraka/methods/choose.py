@@ -9,7 +9,9 @@ public numbers: the choice is free, and anybody can repeat it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TypeAlias, final
 
 import numpy as np
@@ -77,13 +79,24 @@ def agreements(
     rehearsed = _rehearse(sampled(auxiliary), groups, options)
     shown = rehearsed if watch is None else watch(rehearsed, len(groups) * N_WORLDS)
     found: dict[Case, dict[str, list[float]]] = {case: {} for case in cases}
-    for (name, members), shares in shown:
-        for case, share in zip(members, shares):
-            found[case].setdefault(name, []).append(share)
+    with _one_thread():
+        for (name, members), shares in shown:
+            for case, share in zip(members, shares):
+                found[case].setdefault(name, []).append(share)
     return {
         case: {name: float(np.mean(shares)) for name, shares in by_name.items()}
         for case, by_name in found.items()
     }
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """For many small products: more threads would wait for each other most of the time."""
+    from threadpoolctl import threadpool_limits
+
+    import_module("sklearn.cluster")  # brings threads of its own, which must be there to be limited
+    with threadpool_limits(limits=1):
+        yield
 
 
 def _groups(cases: Sequence[Case]) -> list[Group]:
