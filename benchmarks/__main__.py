@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from benchmarks import casting, fitting, kdd99, local_training, noise, solver, streaming
+from benchmarks import casting, fitting, front_door, kdd99, local_training, noise, solver, streaming
 
 RESULTS = Path(__file__).parent / "results"
 Rows = list[dict[str, Any]]
@@ -54,9 +54,21 @@ def main() -> None:
         )
     with console.status("10 000 parties"):
         sections["A scikit-learn classifier for each of 10 000 parties"] = fitting.compare()
+    with console.status("The front door"):
+        sections |= at_the_front_door()
     for title, rows in sections.items():
         console.print(_table(title, rows))
     _write(out, sections)
+
+
+def at_the_front_door() -> dict[str, Rows]:
+    """What everybody meets first, on one thread."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        return {
+            "Starting": front_door.start(),
+            "`ostraka plan --auxiliary` on 5 000 × 100, 8 classes, one thread": front_door.plan(),
+            "Predicting 1 000 000 × 50, one thread": front_door.predict(),
+        }
 
 
 def _table(title: str, rows: Rows) -> Table:

@@ -123,6 +123,32 @@ assert not any(name.split(".")[0] in ("scipy", "sklearn", "flint") for name in s
     assert done.returncode == 0, done.stderr
 
 
+HELPED = ["--help", "--version", "learn --help", "plan --help", "poll create --help"]
+
+
+@pytest.mark.parametrize("words", HELPED)
+def test_help_needs_no_numpy(words: str) -> None:
+    """What takes half a second to import is imported when a command has work to do."""
+    code = f"""
+sys.argv = ["ostraka", *{words.split()!r}]
+from ostraka.cli.app import main
+main()
+"""
+    done = run(blocked(["numpy", "scipy", "sklearn", "pandas", "flint"]) + code)
+    assert done.returncode == 0, done.stderr
+    assert "ostraka" in done.stdout
+
+
+def test_the_library_is_imported_without_numpy() -> None:
+    code = """
+import ostraka
+assert set(ostraka.__all__) == set(ostraka._HOMES) <= set(dir(ostraka))
+assert "numpy" not in sys.modules
+"""
+    done = run("import sys\n" + code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_source_uses_no_global_randomness_and_no_pickle() -> None:
     for path in SOURCE.rglob("*.py"):
         text = path.read_text("utf-8")

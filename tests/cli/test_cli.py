@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from ostraka import Release
-from ostraka.cli.app import explained, main
+from ostraka.cli.app import COMMANDS, build, explained, main
 from ostraka.cli.exits import EXIT_CODES, code_of
 
 RNG = np.random.default_rng(0)
@@ -79,6 +79,23 @@ def called(
         main()
     captured = capsys.readouterr()
     return int(left.value.code or 0), captured.out, captured.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_was_built_alone_is_the_same(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for application in (build(name), build()):
+        application([name, "--help"], standalone_mode=False)
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1] != ""
+    assert list(build(name).commands) == [name]
+
+
+@pytest.mark.parametrize("first", [None, "--version", "lear", ""])
+def test_whatever_is_no_command_gets_all_of_them(first: str | None) -> None:
+    assert sorted(build(first).commands) == sorted(COMMANDS)
 
 
 class TestEveryCommand:

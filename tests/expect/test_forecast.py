@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from ostraka.expect.forecast import at_epsilons, by_parties, forecast
+from ostraka.expect.forecast import forecast, outlook
 from ostraka.methods.base import Options
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
@@ -54,13 +54,20 @@ def test_a_noise_that_cells_cannot_have_leaves_moments_alone() -> None:
 
 
 def test_less_privacy_and_more_parties_help() -> None:
-    rows = at_epsilons(AUXILIARY, 500, PROMISE, OPTIONS, [0.003, 10.0])
-    assert [each.epsilon for row in rows for each in row] == [0.003, 0.003, 10.0, 10.0]
-    low, high = (max(each.agreement for each in row) for row in rows)
+    found = outlook(AUXILIARY, 500, PROMISE, OPTIONS, epsilons=[0.003, 10.0], numbers=[5000, 5])
+    assert [each.epsilon for row in found.by_epsilon for each in row] == [0.003, 0.003, 10.0, 10.0]
+    low, high = (max(each.agreement for each in row) for row in found.by_epsilon)
     assert high > low + 0.2
-    sizes = by_parties(AUXILIARY, PROMISE, OPTIONS, [5000, 5])
-    assert list(sizes) == [5, 5000]
-    assert sizes[5000] > sizes[5] + 0.2
+    assert list(found.by_parties) == [5, 5000]
+    assert found.by_parties[5000] > found.by_parties[5] + 0.2
+
+
+def test_an_outlook_holds_the_forecasts_of_each_case_by_itself() -> None:
+    found = outlook(AUXILIARY, 500, PROMISE, OPTIONS, epsilons=[0.1, 1.0], numbers=[50, 500])
+    for epsilon, row in zip((0.1, 1.0), found.by_epsilon, strict=True):
+        assert row == forecast(AUXILIARY, 500, replace(PROMISE, epsilon=epsilon), OPTIONS)
+    for n_units, agreement in found.by_parties.items():
+        assert agreement == forecast(AUXILIARY, n_units, PROMISE, OPTIONS)[0].agreement
 
 
 @pytest.mark.parametrize("method", ["moments", "cells"])

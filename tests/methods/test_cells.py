@@ -177,3 +177,25 @@ def test_sets_with_few_distinct_samples_have_a_plan(
 ) -> None:
     made = planned("cells", AuxiliarySet(features, tuple(range(n_classes))), 5, epsilon=epsilon)
     assert np.isfinite(made.weights([5] * made.mechanism.dimension)).all()
+
+
+def test_cells_are_found_once_for_every_epsilon_and_cannot_be_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    auxiliary = AuxiliarySet(np.repeat(CORNERS, 20, axis=0), (0, 1))
+    first = planned("cells", auxiliary, 50, samples_each=5, create={"n_cells": 4}).method
+    monkeypatch.delattr(cells, "_centres")
+    again = planned("cells", auxiliary, 60, samples_each=3, create={"n_cells": 4}).method
+    assert again.centres is first.centres
+    assert again.assigned is first.assigned
+    for array in (first.centres, first.assigned):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+@pytest.mark.parametrize("label", [3, -13])
+def test_a_label_that_there_is_not_never_reaches_another_party(label: int) -> None:
+    """In the last cell it would be the next party's first number."""
+    made = plan(3).method
+    with pytest.raises(ValueError, match="invalid entry"):
+        made.entries(np.array([3, 3]), np.array([label, 0]), np.array([0, 1, 2]))

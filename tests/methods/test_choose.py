@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 
 from ostraka.errors import ParameterError, TooFewPartiesError, WrongTypeError
 from ostraka.methods.base import Options
-from ostraka.methods.choose import CANDIDATES, agreement, choose
+from ostraka.methods.choose import CANDIDATES, Case, agreements, choose
+from ostraka.methods.made_up import N_WORLDS
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.promise import Promise
@@ -55,12 +59,40 @@ def test_numpys_global_stream_is_left_alone() -> None:
 def test_where_they_differ_clearly_the_better_one_is_taken() -> None:
     for n_parties, epsilon in ((5, 0.01), (5000, 100.0)):
         promise = Promise(epsilon=epsilon)
-        found = {
-            name: agreement(name, auxiliary(3), n_parties, promise, OPTIONS) for name in CANDIDATES
-        }
+        case = Case(n_parties, promise)
+        found = agreements(auxiliary(3), [case], OPTIONS)[case]
+        assert tuple(found) == CANDIDATES
         chosen, share = choose(auxiliary(3), n_parties, promise, OPTIONS)
         assert share == found[chosen] == max(found.values())
         assert all(0.0 <= each <= 1.0 for each in found.values())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_many_cases_at_once_are_found_as_each_by_itself(n_classes: int) -> None:
+    """They share worlds, clusterings and directions: none of that may change a digit."""
+    cases = [
+        Case(n_units, Promise(epsilon=epsilon))
+        for n_units in (7, 40, 3000)
+        for epsilon in (0.1, 1.0, 30.0)
+    ]
+    cases += [Case(40, Promise(epsilon=1.0, delta=1e-6, noise="l2")), cases[0]]
+    together = agreements(auxiliary(n_classes), cases, OPTIONS)
+    assert list(together) == cases[:-1]
+    for case, found in together.items():
+        assert agreements(auxiliary(n_classes), [case], OPTIONS) == {case: found}
+
+
+def test_whoever_watches_sees_every_world_go_by() -> None:
+    seen = []
+
+    def watch(items: Iterable[Any], total: int) -> Iterator[Any]:
+        for number, item in enumerate(items, start=1):
+            seen.append((number, total))
+            yield item
+
+    cases = [Case(40, PROMISE), Case(50, PROMISE), Case(50, Promise(epsilon=2.0))]
+    agreements(auxiliary(2), cases, OPTIONS, watch)
+    assert seen == [(number, 4 * N_WORLDS) for number in range(1, 4 * N_WORLDS + 1)]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

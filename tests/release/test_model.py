@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import tracemalloc
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +13,8 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.columns import Columns
 from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.task import Task
-from ostraka.release.model import LinearModel
+from ostraka.release import model as release_model
+from ostraka.release.model import WHOLE_ROWS, LinearModel
 
 BINARY = Task(classes=("no", "yes"), n_features=2)
 THREE = Task(classes=(3, 1, 2), n_features=2)
@@ -60,6 +64,42 @@ def test_dense_sparse_and_tables_agree() -> None:
         pd.DataFrame(samples),
     ):
         assert (model.predict(form) == model.predict(samples)).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.coo_matrix, pd.DataFrame])
+@pytest.mark.parametrize("task", [BINARY, THREE], ids=["two", "three"])
+def test_blocks_of_rows_are_as_good_as_the_whole(
+    task: Task, form: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    model = LinearModel(task=task, weights=rng.standard_normal(task.weight_shape))
+    samples = rng.uniform(-0.7, 0.7, (2 * WHOLE_ROWS + 5, 2))
+    whole = model.scores(form(samples))
+    assert whole.shape == (len(samples), *task.weight_shape[1:])
+    monkeypatch.setattr(release_model, "NUMBERS_AT_ONCE", 1)
+    assert np.abs(model.scores(form(samples)) - whole).max() <= 1e-15
+    assert (model.predict(form(samples)) == model.predict(samples)).all()
+    assert model.scores(form(samples[:0])).shape == (0, *task.weight_shape[1:])
+    samples[WHOLE_ROWS + 3, 1] = samples[-1, 0] = np.nan
+    with pytest.raises(NonFiniteError, match=f"row {WHOLE_ROWS + 3} ") as refused:
+        model.predict(form(samples))
+    assert refused.value.row == WHOLE_ROWS + 3
+
+
+def test_memory_is_bounded_while_scores_are_computed() -> None:
+    """The samples are not copied as a whole, whatever is done to them."""
+    rng = np.random.default_rng(0)
+    samples = rng.standard_normal((40_000, 50))
+    fitted = Preprocessing.fit(samples, 0.5, standardise=True)
+    task = Task(classes=(0, 1), n_features=51, preprocessing=fitted)
+    model = LinearModel(task=task, weights=rng.standard_normal(51))
+    tracemalloc.start()
+    try:
+        model.scores(samples)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < samples.nbytes / 2 + 40_000 * 8
 
 
 def test_a_task_of_an_auxiliary_set_knows_its_columns() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -11,6 +11,15 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+PANELS = {
+    "Take part in a poll": ("poll", "contribute", "release"),
+    "Learn in one place": ("learn", "predict", "inspect", "export"),
+    "Look ahead": ("demo", "plan"),
+    "Accounts": ("ledger",),
+    "Research": ("compare", "reproduce"),
+}
+"""The commands, in the order in which people need them; each has a module of its name."""
+COMMANDS = tuple(name for members in PANELS.values() for name in members)
 MISSING = (
     "The command line needs a few more packages. Install them with: pip install 'ostraka[cli]'"
 )
@@ -31,9 +40,9 @@ def main() -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without ε still gets the rest
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        left = build()(
-            standalone_mode=False
-        )  # typer turns Ctrl-C into an exit code, in some versions
+        application = build(*sys.argv[1:2])
+        # Typer turns Ctrl-C into an exit code, in some versions.
+        left = application(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         left = INTERRUPTED
     except Exception as error:
@@ -72,24 +81,13 @@ def explained(error: Exception) -> str:
     return str(error)
 
 
-def build() -> Any:
-    """The application, with its commands in panels, in the order in which people need them."""
+def build(first: str | None = None) -> Any:
+    """The application, with its commands in panels, in the order in which people need them.
+
+    If the first word of a command line is a command, with that one alone, which takes less time.
+    """
     import typer
 
-    from ostraka.cli import (
-        compare,
-        contribute,
-        demo,
-        export,
-        inspect,
-        learn,
-        ledger,
-        plan,
-        poll,
-        predict,
-        release,
-        reproduce,
-    )
     from ostraka.cli.help import Group, examples
 
     app = typer.Typer(
@@ -115,31 +113,26 @@ def build() -> Any:
     ) -> None:
         pass
 
-    panels = {
-        "Take part in a poll": (poll.app, contribute.contribute, release.release),
-        "Learn in one place": (learn.learn, predict.predict, inspect.inspect, export.export),
-        "Look ahead": (demo.demo, plan.plan),
-        "Accounts": (ledger.app,),
-        "Research": (compare.compare, reproduce.reproduce),
-    }
-    names = [_add(app, each, panel) for panel, members in panels.items() for each in members]
+    names = [first] if first in COMMANDS else list(COMMANDS)
+    for panel, members in PANELS.items():
+        for name in members:
+            if name in names:
+                _add(app, name, panel)
     command = typer.main.get_command(app)
     command.commands = {name: command.commands[name] for name in names}  # type: ignore[attr-defined]
     return command
 
 
-def _add(app: Typer, member: Typer | Callable[..., None], panel: str) -> str:
-    """Put a command, or a group of them, into a panel of the help; gives its name."""
-    import typer
-
+def _add(app: Typer, name: str, panel: str) -> None:
+    """Put a command, or a group of them, into a panel of the help."""
     from ostraka.cli.help import Command
 
-    if isinstance(member, typer.Typer):
-        app.add_typer(member, rich_help_panel=panel)
-        return str(member.info.name)
-    epilog = getattr(sys.modules[member.__module__], "EXAMPLES", None)
-    app.command(cls=Command, epilog=epilog, rich_help_panel=panel)(member)
-    return member.__name__
+    module = import_module(f"ostraka.cli.{name}")
+    if hasattr(module, "app"):
+        app.add_typer(module.app, rich_help_panel=panel)
+        return
+    epilog = getattr(module, "EXAMPLES", None)
+    app.command(cls=Command, epilog=epilog, rich_help_panel=panel)(getattr(module, name))
 
 
 def _version(shown: bool) -> None:

@@ -81,9 +81,6 @@ def plan(
     Noise-to-signal is the expected length of the noise over that of the longest model there can be. With --auxiliary, our own methods are
     rehearsed on made-up labels of the public samples.
     """
-    from ostraka.errors import ParameterError
-    from ostraka.expect.planner import METHODS, Setting
-
     if auxiliary is not None:
         _forecast(
             auxiliary,
@@ -97,6 +94,9 @@ def plan(
             drop or [],
         )
         return
+    from ostraka.errors import ParameterError
+    from ostraka.expect.planner import METHODS, Setting
+
     if samples is None or features is None:
         raise ParameterError(
             "--samples, --features",
@@ -141,7 +141,7 @@ def _forecast(
     from rich.table import Table
 
     from ostraka.cli.public_table import read_public
-    from ostraka.expect.forecast import at_epsilons, by_parties
+    from ostraka.expect.forecast import outlook
     from ostraka.methods.base import Options
     from ostraka.progress import watch
     from ostraka.public.prepare import prepared
@@ -152,12 +152,20 @@ def _forecast(
     promise, options = Promise(epsilon=epsilon, delta=delta), Options(samples_each=samples_each)
     console = Console(highlight=False)
     epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
-    shown = watch("Rehearsing", console.is_terminal)(epsilons, len(epsilons))
-    found = at_epsilons(auxiliary, parties, promise, options, shown)
+    numbers = [max(2, round(parties * factor)) for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
+    found = outlook(
+        auxiliary,
+        parties,
+        promise,
+        options,
+        epsilons=epsilons,
+        numbers=numbers,
+        watch=watch("Rehearsing", console.is_terminal),
+    )
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
     for name in ("ε", "surest guess", "right", "method", "releases", "noise/signal"):
         table.add_column(name, justify="right")
-    for better, _ in found:
+    for better, *_ in found.by_epsilon:
         kind = ("direction" if better.method == "moments" else "cell") + "s" * (
             better.directions != 1
         )
@@ -185,15 +193,14 @@ def _forecast(
         "noise/signal: in the easiest and in the hardest direction or cell; below 1 it can be read.",
         style="dim",
     )
-    candidates = [max(2, round(parties * factor)) for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
-    shown = watch("Other numbers of parties", console.is_terminal)(candidates, len(candidates))
-    sizes = by_parties(auxiliary, promise, options, shown)
-    needed = ", ".join(f"{right:.0%} with {size:,} parties" for size, right in sizes.items())
+    needed = ", ".join(
+        f"{right:.0%} with {number:,} parties" for number, right in found.by_parties.items()
+    )
     console.print(f"At ε = {epsilon:g} models would be right for {needed}.")
     if figure is not None:
         from ostraka.figures.forecasting import draw_forecast
 
-        draw_forecast(found, epsilon, figure, f"{parties} parties, {classes} classes")
+        draw_forecast(found.by_epsilon, epsilon, figure, f"{parties} parties, {classes} classes")
         console.print(f"Wrote {figure}.")
 
 

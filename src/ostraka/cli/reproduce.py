@@ -11,7 +11,6 @@ import typer
 from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import DATA_DIR, INV_EPSILON, REDRAW, SEED
 from ostraka.cli.words import numbers, words
-from ostraka.experiments.settings import HYPOTHESIS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -261,6 +260,8 @@ def _report(console: Console, found: Reproduced, settings: Settings, folder: Pat
 def _table(rows: list[Row], settings: Settings) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+
+    from ostraka.experiments.settings import HYPOTHESIS
 
     table = Table(box=SIMPLE_HEAD, padding=0)
     table.add_column("1/ε", justify="right")

@@ -1,7 +1,7 @@
 """What to expect of our own methods, from an auxiliary set alone, before anything is collected.
 
     name here         meaning
-    agreement         how often a model learnt from made-up parties, with noise, agrees with the labels that were made up (`methods.auto`)
+    agreement         how often a model learnt from made-up parties, with noise, agrees with the labels that were made up (`methods.choose`)
     noise_to_signal   in each direction that is released: noise over the signal that it is taken to hold; below 1 it can be read
     by_parties        the better method's agreement for other numbers of parties: how many are needed
 
@@ -12,7 +12,7 @@ ranks settings, it is no promise of accuracy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -21,9 +21,9 @@ import numpy as np
 from ostraka.mechanism.laws import variance
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.denoise import signal_shares
-from ostraka.methods.base import Method, Options
+from ostraka.methods.base import Method, Options, Watch
 from ostraka.methods.cells import Cells
-from ostraka.methods.choose import agreement, candidates
+from ostraka.methods.choose import Case, agreements
 from ostraka.methods.moments import Moments
 from ostraka.methods.registry import METHODS
 from ostraka.public.auxiliary import AuxiliarySet
@@ -31,7 +31,7 @@ from ostraka.public.promise import Promise
 from ostraka.public.whitening import Whitening
 from ostraka.solve.losses import Array
 
-__all__ = ["Forecast", "at_epsilons", "by_parties", "forecast"]
+__all__ = ["Forecast", "Outlook", "forecast", "outlook"]
 
 
 @final
@@ -49,52 +49,68 @@ class Forecast:
     noise_to_signal: tuple[float, ...]
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What other ε and other numbers of parties would bring."""
+
+    by_epsilon: list[list[Forecast]]
+    """For each ε both methods, the better one first."""
+    by_parties: dict[int, float]
+    """The better method's agreement for each number of parties, in order."""
+
+
 def forecast(
     auxiliary: AuxiliarySet, n_units: int, promise: Promise, options: Options
 ) -> list[Forecast]:
     """`moments` and `cells`, the better one first."""
-    found = []
-    for name in candidates(promise):
-        method: Method = METHODS[name].create(auxiliary, n_units, promise, options)
-        mechanism = method.mechanism(promise, n_units)
-        ratios = _noise_to_signal(method, mechanism, auxiliary)
-        found.append(
-            Forecast(
-                method=name,
-                epsilon=promise.epsilon,
-                directions=len(ratios),
-                dimension=mechanism.dimension,
-                noise=mechanism.noise,
-                agreement=agreement(name, auxiliary, n_units, promise, options),
-                noise_to_signal=tuple(ratios.tolist()),
-            )
-        )
-    return sorted(found, key=lambda each: -each.agreement)
+    case = Case(n_units, promise)
+    return _forecasts_of(auxiliary, case, options, agreements(auxiliary, [case], options)[case])
 
 
-def by_parties(
-    auxiliary: AuxiliarySet, promise: Promise, options: Options, numbers: Iterable[int]
-) -> dict[int, float]:
-    """The better method's agreement for each number of parties."""
-    found = {
-        m: max(agreement(name, auxiliary, m, promise, options) for name in candidates(promise))
-        for m in numbers
-    }
-    return dict(sorted(found.items()))
-
-
-def at_epsilons(
+def outlook(
     auxiliary: AuxiliarySet,
     n_units: int,
     promise: Promise,
     options: Options,
-    epsilons: Iterable[float],
-) -> list[list[Forecast]]:
-    """Forecasts for several ε."""
-    return [
-        forecast(auxiliary, n_units, replace(promise, epsilon=epsilon), options)
-        for epsilon in epsilons
-    ]
+    *,
+    epsilons: Sequence[float],
+    numbers: Sequence[int],
+    watch: Watch | None = None,
+) -> Outlook:
+    """Forecasts for other ε, and for other numbers of parties: together, because they share most of the work."""
+    across = [Case(n_units, replace(promise, epsilon=epsilon)) for epsilon in epsilons]
+    along = [Case(number, promise) for number in sorted(numbers)]
+    found = agreements(auxiliary, [*across, *along], options, watch)
+    return Outlook(
+        by_epsilon=[_forecasts_of(auxiliary, case, options, found[case]) for case in across],
+        by_parties={case.n_units: max(found[case].values()) for case in along},
+    )
+
+
+def _forecasts_of(
+    auxiliary: AuxiliarySet, case: Case, options: Options, found: dict[str, float]
+) -> list[Forecast]:
+    """One for each method, the better one first."""
+    forecasts = [_forecast(name, auxiliary, case, options, found[name]) for name in found]
+    return sorted(forecasts, key=lambda each: -each.agreement)
+
+
+def _forecast(
+    name: str, auxiliary: AuxiliarySet, case: Case, options: Options, agreement: float
+) -> Forecast:
+    method: Method = METHODS[name].create(auxiliary, case.n_units, case.promise, options)
+    mechanism = method.mechanism(case.promise, case.n_units)
+    ratios = _noise_to_signal(method, mechanism, auxiliary)
+    return Forecast(
+        method=name,
+        epsilon=case.promise.epsilon,
+        directions=len(ratios),
+        dimension=mechanism.dimension,
+        noise=mechanism.noise,
+        agreement=agreement,
+        noise_to_signal=tuple(ratios.tolist()),
+    )
 
 
 def _noise_to_signal(method: Method, mechanism: Mechanism, auxiliary: AuxiliarySet) -> Array:

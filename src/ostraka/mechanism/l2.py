@@ -36,7 +36,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol, SupportsFloat, final
 
 import numpy as np
@@ -100,7 +99,10 @@ class L2Noise:
 
     def _rehearse_units(self, source: Rehearsal) -> list[int]:
         (row,) = self.rehearse(source.generator, 1)
-        return [int(Fraction(value) / Fraction(self.spacing)) for value in row.tolist()]
+        # Multiples of a power of two: the quotient of two integers is exact, and faster than fractions.
+        top, bottom = self.spacing.as_integer_ratio()
+        ratios = (value.as_integer_ratio() for value in row.tolist())
+        return [p * bottom // (q * top) for p, q in ratios]
 
 
 class BitSource(Protocol):

@@ -29,7 +29,7 @@ from ostraka.solve.losses import Array
 
 __all__ = ["Mechanism"]
 
-LARGEST_MEAN = Fraction(2**500)
+LARGEST_MEAN = 2**500
 """Beyond it a released number is taken for this one: doubles must not overflow. No true one is near."""
 NAMES = {UnitL2: "l2", DiscreteLaplace: "discrete laplace", RoundedGaussian: "gaussian"}
 
@@ -98,8 +98,10 @@ class Mechanism:
     def mean(self, noisy: Exact) -> Array:
         """What was released, as doubles: each value times g over M."""
         unit = Fraction(self.grid) / self.divisor
+        most = LARGEST_MEAN * unit.denominator
+        # A quotient of Python's integers is the nearest double; fractions give the same, slowly.
         return np.array(
-            [float(min(max(value * unit, -LARGEST_MEAN), LARGEST_MEAN)) for value in noisy]
+            [min(max(value * unit.numerator, -most), most) / unit.denominator for value in noisy]
         )
 
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> Array:

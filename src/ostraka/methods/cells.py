@@ -24,7 +24,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, final
+from functools import lru_cache
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,11 +123,11 @@ class Cells:
         n_classes = auxiliary.n_classes
         n_columns = 1 if n_classes == 2 and not options.shift else n_classes
         wanted = n_cells or _default_cells(len(features), n_units, promise.epsilon)
-        centres = _centres(features, min(wanted, MOST_NUMBERS // n_columns))
+        clustering = _clustered(auxiliary, min(wanted, MOST_NUMBERS // n_columns))
         return cls(
             features=features,
-            centres=centres,
-            assigned=nearest_centres(features, centres),
+            centres=clustering.centres,
+            assigned=clustering.assigned,
             n_classes=n_classes,
             n_columns=n_columns,
             reweighted=options.shift,
@@ -165,8 +166,7 @@ class Cells:
         shares = self._shares(mean, mechanism)
         weighted = uniform(self.features) if shares is None else shares
         masses = self._masses(weighted)
-        sums = np.zeros_like(self.centres)
-        np.add.at(sums, self.assigned, self.features * weighted[:, np.newaxis])
+        sums = self._sums(weighted)
         held, noise_variance = self._label_masses(mean, masses, noise)
         centred = held - held.mean(axis=1, keepdims=True)
         variances = noise_variance + masses / (K * n_samples) + MISFIT * masses**2 / K
@@ -197,23 +197,41 @@ class Cells:
         shares: Array = mean.reshape(-1, self.n_columns).sum(axis=0)
         return shares, float(off)
 
+    def entries(
+        self, cells: NDArray[np.int64], labels: NDArray[Any], starts: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int64], Units]:
+        """Where the parties' vectors, laid end to end, are not 0, and what they hold there."""
+        K, sizes = self.n_columns, np.diff(starts)
+        owners = np.repeat(np.arange(len(sizes)), sizes)
+        columns = cells if K == 1 else cells * K + labels
+        votes = 2 * labels - 1 if K == 1 else np.ones_like(labels)
+        # Refuses a column that there is not, which would lie in the next party's vector.
+        held = np.ravel_multi_index((owners, columns), (len(sizes), self.domain.dimension))
+        places, which = np.unique(held, return_inverse=True)
+        counts = np.zeros(len(places), dtype=np.int64)
+        np.add.at(counts, which, votes)
+        scaled, divisors = counts * UNITS, sizes[places // self.domain.dimension]
+        units: Units = np.sign(scaled) * (np.abs(scaled) // divisors)
+        return places, units
+
     def _histograms(self, part: Parties) -> Units:
-        K, columns = self.n_columns, self.domain.dimension
         cells = nearest_centres(part.features, self.centres)
-        sizes = np.diff(part.starts)
-        owners = np.repeat(np.arange(len(part)), sizes)
-        counts = np.zeros((len(part), columns), dtype=np.int64)
-        if K == 1:
-            np.add.at(counts, (owners, cells), 2 * part.labels - 1)
-        else:
-            np.add.at(counts, (owners, cells * K + part.labels), 1)
-        scaled = counts * UNITS
-        units: Units = np.sign(scaled) * (np.abs(scaled) // np.maximum(sizes, 1)[:, np.newaxis])
-        return units
+        places, units = self.entries(cells, part.labels, part.starts)
+        vectors = np.zeros(len(part) * self.domain.dimension, dtype=np.int64)
+        vectors[places] = units
+        return vectors.reshape(len(part), -1)
 
     def _masses(self, weighted: Array) -> Array:
         masses = np.bincount(self.assigned, weights=weighted, minlength=len(self.centres))
         return masses.astype(np.float64)
+
+    def _sums(self, weighted: Array) -> Array:
+        """Of the features in each cell."""
+        n_cells, p = self.centres.shape
+        places = self.assigned[:, np.newaxis] * p + np.arange(p)
+        products = self.features * weighted[:, np.newaxis]
+        sums = np.bincount(places.ravel(), weights=products.ravel(), minlength=n_cells * p)
+        return sums.astype(np.float64, copy=False).reshape(n_cells, p)
 
     def _shares(self, mean: Array, mechanism: Mechanism) -> Array | None:
         if not self.reweighted or not surprise(*self._gaps(mean, mechanism)) > ALARM:
@@ -268,6 +286,33 @@ def _default_cells(n_auxiliary: int, n_units: int, epsilon: float) -> int:
     budget = n_units * epsilon
     wanted = min(max(budget**0.5, budget / NOISE_MARGIN), float(MOST_CELLS))
     return int(np.clip(round(wanted), 2, max(2, n_auxiliary // SAMPLES_PER_CELL)))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Clustering:
+    """Centres of cells, and the cell of each auxiliary row."""
+
+    centres: Array
+    assigned: NDArray[np.int64]
+
+
+def _clustered(auxiliary: AuxiliarySet, n_cells: int) -> _Clustering:
+    """So many cells: found once for each auxiliary set, whatever ε and the number of units."""
+    found = _clusterings(auxiliary)
+    if n_cells not in found:
+        centres = _centres(auxiliary.features, n_cells)
+        assigned = nearest_centres(auxiliary.features, centres)
+        for array in (centres, assigned):
+            array.flags.writeable = False
+        found[n_cells] = _Clustering(centres, assigned)
+    return found[n_cells]
+
+
+@lru_cache(maxsize=2)
+def _clusterings(auxiliary: AuxiliarySet) -> dict[int, _Clustering]:  # noqa: ARG001
+    """Those of this set that were asked for so far, by their number of cells."""
+    return {}
 
 
 def _centres(features: Array, n_cells: int) -> Array:

@@ -1,41 +1,58 @@
 """`auto`: which of our methods a poll should take, found out on synthetic labels when the poll is made.
 
-The auxiliary set is labelled in eighteen ways that have nothing to do with the truth: by random lines,
-and by clusters with random classes. For each labelling, parties are made up from auxiliary rows, both
-methods are rehearsed with seeded noise, and the one that agrees more often with the labels wins.
-Everything comes from the auxiliary set and public numbers: the choice is free, and anybody can repeat
-it.
+The auxiliary set is labelled in eighteen ways that have nothing to do with the truth (`made_up`). For
+each labelling, parties are made up from auxiliary rows, both methods are rehearsed with seeded noise,
+and the one that agrees more often with the labels wins. Everything comes from the auxiliary set and
+public numbers: the choice is free, and anybody can repeat it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TypeAlias, final
 
 import numpy as np
 
 from ostraka.mechanism import Rehearsal
-from ostraka.methods.base import Method, Options, Work, public_features
+from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.base import Options, Watch, public_features
+from ostraka.methods.cells import Cells
+from ostraka.methods.made_up import N_WORLDS, World, adder, sampled, worlds
+from ostraka.methods.moments import Moments
 from ostraka.methods.registry import METHODS
-from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
-from ostraka.public.classes import Indices
 from ostraka.public.promise import Promise
 from ostraka.public.task import Task
-from ostraka.public.whitening import Whitening
-from ostraka.solve.losses import Array
+from ostraka.tally.domain import Units
 
-__all__ = ["CANDIDATES", "agreement", "candidates", "choose"]
+__all__ = ["CANDIDATES", "Case", "agreements", "candidates", "choose"]
 
 CANDIDATES = ("moments", "cells")
-N_LABELLINGS = 6
-"""Of each of three kinds."""
-CLUSTERED_ROWS = 1000
 MOST_PARTIES = 2000
 """So many are made up; with more, their mean would be the same to within what matters here."""
-MOST_ROWS = 5000
 MOST_SAMPLES = 50
 """So many does a made-up party have at most: two thousand of them leave no sampling error to speak of."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A number of units, and what they are promised."""
+
+    n_units: int
+    promise: Promise
+
+    @property
+    def made_up(self) -> int:
+        """How many parties are made up for it."""
+        return min(self.n_units, MOST_PARTIES)
+
+
+Group: TypeAlias = tuple[str, list[Case]]
+"""A method, and cases with as many made-up parties each."""
 
 
 def choose(
@@ -43,9 +60,8 @@ def choose(
 ) -> tuple[str, float]:
     """The better method, and how often it agreed with made-up labels."""
     auxiliary, _ = public_features(public, "auto")
-    found = {
-        name: agreement(name, auxiliary, n_units, promise, options) for name in candidates(promise)
-    }
+    case = Case(n_units, promise)
+    found = agreements(auxiliary, [case], options)[case]
     best = max(found, key=lambda name: found[name])
     return best, found[best]
 
@@ -55,70 +71,76 @@ def candidates(promise: Promise) -> tuple[str, ...]:
     return CANDIDATES if promise.noise == "auto" else ("moments",)
 
 
-def agreement(
-    name: str, auxiliary: AuxiliarySet, n_units: int, promise: Promise, options: Options
-) -> float:
-    """How often models learnt from made-up parties agree with the made-up labels, on average over labellings."""
-    small = _sampled(auxiliary)
-    method: Method = METHODS[name].create(small, n_units, promise, options)
-    mechanism = method.mechanism(promise, n_units)
-    made_up = min(n_units, MOST_PARTIES)
-    found = []
-    for labels, rows, seed in _worlds(small, made_up, min(options.samples_each, MOST_SAMPLES)):
-        starts = np.arange(made_up + 1) * (len(rows) // made_up)
-        names = [str(party) for party in range(made_up)]
-        parties = Parties(small.features[rows], labels[rows], starts, names)
-        summed = sum(units.sum(axis=0) for _, units in method.contribute(parties, Work()))
-        total = [int(unit) * n_units // made_up for unit in summed]
-        mean = mechanism.mean(mechanism.draw(total, Rehearsal(seed)))
-        with np.errstate(all="ignore"):
-            scores = small.features @ method.weights(mean, mechanism)
-        chosen = scores >= 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
-        found.append(np.mean(chosen == labels))
-    return float(np.mean(found))
+def agreements(
+    auxiliary: AuxiliarySet, cases: Sequence[Case], options: Options, watch: Watch | None = None
+) -> dict[Case, dict[str, float]]:
+    """How often models learnt from made-up parties agree with the made-up labels, on average over worlds, by method."""
+    groups = _groups(cases)
+    rehearsed = _rehearse(sampled(auxiliary), groups, options)
+    shown = rehearsed if watch is None else watch(rehearsed, len(groups) * N_WORLDS)
+    found: dict[Case, dict[str, list[float]]] = {case: {} for case in cases}
+    with _one_thread():
+        for (name, members), shares in shown:
+            for case, share in zip(members, shares):
+                found[case].setdefault(name, []).append(share)
+    return {
+        case: {name: float(np.mean(shares)) for name, shares in by_name.items()}
+        for case, by_name in found.items()
+    }
 
 
-@lru_cache(maxsize=2)
-def _worlds(auxiliary: AuxiliarySet, made_up: int, each: int) -> list[tuple[Indices, Indices, int]]:
-    """Labels of the auxiliary rows, which of them the parties hold, and a seed for the noise: the same for every method and every ε."""
-    generator = np.random.default_rng(1)
-    return [
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """For many small products: more threads would wait for each other most of the time."""
+    from threadpoolctl import threadpool_limits
+
+    import_module("sklearn.cluster")  # brings threads of its own, which must be there to be limited
+    with threadpool_limits(limits=1):
+        yield
+
+
+def _groups(cases: Sequence[Case]) -> list[Group]:
+    """Cases that can share their worlds, and what does not depend on ε: one after another."""
+    distinct = list(dict.fromkeys(cases))
+    found = [
         (
-            labels,
-            generator.integers(0, auxiliary.n_samples, made_up * each),
-            int(generator.integers(2**31)),
+            name,
+            [case for case in distinct if case.made_up == n and name in candidates(case.promise)],
         )
-        for labels in _labellings(auxiliary.features, auxiliary.n_classes, generator)
+        for n in sorted({case.made_up for case in distinct})
+        for name in CANDIDATES
     ]
+    return [(name, members) for name, members in found if members]
 
 
-@lru_cache(maxsize=2)
-def _sampled(auxiliary: AuxiliarySet) -> AuxiliarySet:
-    """So many rows are enough to tell the methods apart."""
-    if auxiliary.n_samples <= MOST_ROWS:
-        return auxiliary
-    rows = np.random.default_rng(2).permutation(auxiliary.n_samples)[:MOST_ROWS]
-    return AuxiliarySet(auxiliary.features[np.sort(rows)], auxiliary.classes)
+def _rehearse(
+    auxiliary: AuxiliarySet, groups: Sequence[Group], options: Options
+) -> Iterator[tuple[Group, list[float]]]:
+    """The share of labels that each case of a group gets right, world by world."""
+    each = min(options.samples_each, MOST_SAMPLES)
+    for group in groups:
+        name, members = group
+        made = [
+            METHODS[name].create(auxiliary, case.n_units, case.promise, options) for case in members
+        ]
+        mechanisms = [
+            method.mechanism(case.promise, case.n_units) for method, case in zip(made, members)
+        ]
+        add, made_up = adder(made), members[0].made_up
+        for world in worlds(auxiliary, made_up, each):
+            totals = add(world)
+            rehearsed = zip(made, mechanisms, totals)
+            yield group, [_share(*parts, made_up, world) for parts in rehearsed]
 
 
-def _labellings(
-    features: Array, n_classes: int, generator: np.random.Generator
-) -> Iterator[Indices]:
-    """Labels that a line explains, with weights in proportion to a direction's extent, and labels that clusters explain."""
-    from sklearn.cluster import KMeans
-
-    whitening = Whitening.of(features)
-    extents = whitening.basis * np.sqrt(whitening.values)
-    for _ in range(N_LABELLINGS):
-        drawn = generator.standard_normal((whitening.rank, n_classes))
-        scores = features @ (extents @ drawn)
-        yield np.argmax(scores - np.median(scores, axis=0), axis=1)
-    for n_clusters in (n_classes, 2 * n_classes):
-        for _ in range(N_LABELLINGS):
-            rows = features[generator.permutation(len(features))[:CLUSTERED_ROWS]]
-            n = min(n_clusters, len(np.unique(rows, axis=0)))
-            seed = int(generator.integers(2**31))
-            centres = KMeans(n, n_init=1, random_state=seed).fit(rows).cluster_centers_
-            squares = np.einsum("ij,ij->i", centres, centres) / 2.0
-            nearest = np.argmax(features @ centres.T - squares, axis=1)
-            yield generator.permutation(np.arange(len(centres)) % n_classes)[nearest]
+def _share(
+    method: Cells | Moments, mechanism: Mechanism, summed: Units, made_up: int, world: World
+) -> float:
+    """How many labels a model gets right that was learnt from the sum of made-up parties, with noise."""
+    n_units = mechanism.divisor
+    total = [unit * n_units // made_up for unit in summed.tolist()]
+    mean = mechanism.mean(mechanism.draw(total, Rehearsal(world.seed)))
+    with np.errstate(all="ignore"):
+        scores = method.features @ method.weights(mean, mechanism)
+    chosen = scores >= 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
+    return float(np.mean(chosen == world.labels))

@@ -163,16 +163,11 @@ class Preprocessing:
     def __call__(self, samples: Samples) -> Features:
         """Give the features of these samples; the samples stay as they are."""
         rows = _numbers(samples, "samples")
-        peaks = _finite_peaks(rows, "samples")
         if self._moves:
+            _check_finite(rows, "samples")
             self._check_columns(rows)
             rows = _without_overflow(self._mapped(rows))
-            peaks = _finite_peaks(rows, "samples")
-        with np.errstate(over="ignore"):
-            far = peaks / self.radius > SQUARES_FIT
-        # A row that far out is clipped anyway: only its direction counts, and dividing by its peak cannot overflow.
-        divisors = np.where(far, peaks, self.radius)
-        features = _divided(rows, divisors, n_appended=int(self.constant > 0.0))
+        features = _divided(rows, self._divisors(rows), n_appended=int(self.constant > 0.0))
         scaled = features if is_sparse(features) else features[:, : rows.shape[1]]
         norms = _row_norms(scaled)
         shrink = math.sqrt((1.0 - self.constant) * (1.0 + self.constant))
@@ -222,6 +217,16 @@ class Preprocessing:
         if rows.shape[1] != expected:
             raise ShapeError("The samples", got=tuple(rows.shape), allowed=f"{expected} columns")
 
+    def _divisors(self, rows: Features) -> float | NDArray[np.float64]:
+        """What each row is divided by: the radius, or the peak of a row whose squares would not fit. NaN and infinity are refused."""
+        if not is_sparse(rows) and _largest(rows) / self.radius <= SQUARES_FIT:
+            return self.radius
+        peaks = _finite_peaks(rows, "samples")
+        with np.errstate(over="ignore"):
+            far = peaks / self.radius > SQUARES_FIT
+        # A row that far out is clipped anyway: only its direction counts, and dividing by its peak cannot overflow.
+        return np.where(far, peaks, self.radius)
+
     def _mapped(self, rows: Features) -> Features:
         """((x − center)/scale)·components; sparse rows are only ever multiplied."""
         if not self._moves:
@@ -235,7 +240,9 @@ class Preprocessing:
                 else self.components / self.scale[:, np.newaxis]
             )
             mapped: NDArray[np.float64] = np.asarray(rows @ weights)
-            return mapped if self.center is None else mapped - self.center @ weights
+            if self.center is not None:
+                mapped -= self.center @ weights
+            return mapped
 
     def _standardised(self, rows: Features) -> Features:
         if is_sparse(rows):
@@ -246,8 +253,12 @@ class Preprocessing:
                 )
             rows.data /= 1.0 if self.scale is None else self.scale[rows.indices]
             return rows
-        moved = rows if self.center is None else rows - self.center
-        return moved if self.scale is None else moved / self.scale
+        if self.center is None:
+            return rows if self.scale is None else rows / self.scale
+        moved = rows - self.center
+        if self.scale is not None:
+            moved /= self.scale
+        return moved
 
     def _with_constant(self, features: Features) -> Features:
         if not self.constant > 0.0:
@@ -308,8 +319,10 @@ def _without_overflow(rows: Features) -> Features:
     if is_sparse(rows):
         rows.data[~np.isfinite(rows.data)] = 0.0
         return rows
+    if math.isfinite(_largest(rows)):
+        return rows
     bad = ~np.isfinite(rows).all(axis=1)
-    return np.where(bad[:, np.newaxis], 0.0, rows) if bad.any() else rows
+    return np.where(bad[:, np.newaxis], 0.0, rows)
 
 
 def _moments(
@@ -380,6 +393,17 @@ def _canonical_csr(samples: Samples) -> Features:
     return rows
 
 
+def _check_finite(rows: Features, what: str) -> None:
+    """Refuse NaN and infinity; the rows are looked at one by one only if there are some."""
+    if is_sparse(rows) or not math.isfinite(_largest(rows)):
+        _finite_peaks(rows, what)
+
+
+def _largest(rows: NDArray[np.float64]) -> float:
+    """The largest absolute value of all; NaN if there is one. Several times as fast as that of each row."""
+    return max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
+
+
 def _finite_peaks(rows: Features, what: str) -> NDArray[np.float64]:
     """Give the largest absolute value of each row; refuse NaN and infinity."""
     if is_sparse(rows):
@@ -419,14 +443,14 @@ def _pull_factors(norms: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(NORM_PULLED, norms, out=np.ones_like(norms), where=norms > NORM_KEPT)
 
 
-def _divided(rows: Features, divisors: NDArray[np.float64], *, n_appended: int) -> Features:
+def _divided(rows: Features, divisors: float | NDArray[np.float64], *, n_appended: int) -> Features:
     """Divide every row by its divisor, into new memory; dense rows get room for appended columns."""
     if is_sparse(rows):
         rows.data /= np.repeat(divisors, np.diff(rows.indptr))
         return rows
     n_samples, n_columns = rows.shape
     room = np.empty((n_samples, n_columns + n_appended))
-    np.divide(rows, divisors[:, np.newaxis], out=room[:, :n_columns])
+    np.divide(rows, np.reshape(divisors, (-1, 1)), out=room[:, :n_columns])
     return room
 
 

@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 
 from ostraka.errors import NonFiniteError, ShapeError
 from ostraka.public.classes import Indices
-from ostraka.public.preprocessing import Samples
+from ostraka.public.preprocessing import Samples, is_sparse
 from ostraka.public.task import Task
 
 __all__ = ["LinearModel"]
+
+NUMBERS_AT_ONCE = 2**18
+"""Two megabytes of samples, which stay in the cache on their way to scores; so memory is bounded, too."""
+WHOLE_ROWS = 64
 
 
 @final
@@ -39,7 +43,15 @@ class LinearModel:
 
     def scores(self, samples: Samples) -> NDArray[np.float64]:
         """Wᵀx for each sample: one number for two classes, K for more."""
-        z: NDArray[np.float64] = self.task.features(samples) @ self.weights
+        rows = self.task.rows(samples)
+        rows = (
+            rows.tocsr() if is_sparse(rows) else rows
+        )  # other sparse forms have no blocks of rows
+        step = _rows_at_once(rows.shape[1])
+        z = np.empty((rows.shape[0], *self.weights.shape[1:]))
+        # The first block is there even without rows: whatever is wrong with them is told.
+        for start in range(0, max(1, rows.shape[0]), step):
+            z[start : start + step] = self._scores_of(rows[start : start + step], start)
         return z
 
     def choices(self, samples: Samples) -> Indices:
@@ -71,3 +83,15 @@ class LinearModel:
                 allowed=f"{chosen.shape}, one for each of at least one sample",
             )
         return float(np.mean(chosen == truth))
+
+    def _scores_of(self, block: Any, start: int) -> NDArray[np.float64]:
+        try:
+            z: NDArray[np.float64] = self.task.preprocessing(block) @ self.weights
+        except NonFiniteError as error:
+            raise NonFiniteError(error.what, row=start + error.row) from None
+        return z
+
+
+def _rows_at_once(n_columns: int) -> int:
+    """A multiple of what libraries multiply at once, so that blocks round like the whole."""
+    return max(1, NUMBERS_AT_ONCE // n_columns // WHOLE_ROWS) * WHOLE_ROWS

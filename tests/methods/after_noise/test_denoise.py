@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostraka.mechanism.geometry import class_basis
+from ostraka.methods.after_noise import denoise
 from ostraka.methods.after_noise.denoise import (
     STEPS,
     best_k,
@@ -175,3 +177,29 @@ def test_more_noise_never_asks_for_more_directions() -> None:
     ]
     assert (np.diff(found) <= 0).all()
     assert found[0] > found[-1]
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+def test_second_moments_that_are_kept_are_those_of_the_features(writeable: bool) -> None:
+    """Kept only where nobody can change the features, and only as long as they live."""
+    rng = np.random.default_rng(0)
+    features, labels = rng.standard_normal((40, 3)), onto_simplex(rng.standard_normal((40, 4)))
+    features.flags.writeable = writeable
+    shares = np.full(40, 1.0 / 40)
+    for _ in range(2):
+        found = ridge(features, labels, 0.1)
+        assert (found == ridge(features, labels, 0.1, shares)).all()
+        if writeable:
+            features *= 2.0
+    key = id(features)
+    assert (key in denoise._kept) is not writeable
+    del features
+    gc.collect()
+    assert key not in denoise._kept
+
+
+def test_second_moments_larger_than_the_features_are_not_kept() -> None:
+    wide = np.random.default_rng(0).standard_normal((3, 4))
+    wide.flags.writeable = False
+    ridge(wide, np.eye(3), 0.1)
+    assert id(wide) not in denoise._kept

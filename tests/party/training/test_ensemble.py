@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ostraka.errors import InputError, NonFiniteError, ParameterError, ShapeError
 from ostraka.party.asking import ask_votes
+from ostraka.party.training import ensemble
 from ostraka.party.training.ensemble import linear_counts
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.classes import ClassIndex
@@ -49,6 +50,18 @@ def one_by_one(weights, auxiliary):
 
 def together(weights, auxiliary, **options):
     return linear_counts(weights, auxiliary.features, auxiliary.n_classes, **options)
+
+
+def scores_in_any_order(rng):
+    """Products whose terms are added up in another order every time, as libraries may do."""
+
+    def scores(weights, features):
+        total = np.zeros((weights.shape[1], len(features)))
+        for column in rng.permutation(len(weights)):
+            total += np.outer(weights[column], features[:, column])
+        return total
+
+    return scores
 
 
 def integer_weights(*shape: int):
@@ -151,17 +164,22 @@ class TestTies:
         some = together(weights[:7], auxiliary, first=first[:7], chunk_rows=13, chunk_parties=2)
         assert (some == sum(alone[:7])).all()
 
-    def test_products_in_doubles_would_be_caught(self):
-        """The mutant multiplies as numbers come: for some shapes equal columns score differently."""
+    def test_products_in_doubles_would_be_caught(self, monkeypatch):
+        """In whole numbers no order of adding turns a tie; the mutant multiplies numbers as they come."""
         rng = np.random.default_rng(6)
-        rows, column = rng.normal(size=(2000, 40)), rng.normal(size=(40, 1))
-        table = np.hstack([rng.normal(size=(40, n)) for n in (1, 2, 4)] + [column, column])
-        exact = np.rint(rows * 2.0**20) @ np.rint(table * 2.0**20)
-        assert (exact[:, -1] == exact[:, -2]).all()
-        plain = [(rows[:n] @ table)[:, -1] != (rows[:n] @ table)[:, -2] for n in (1, 7, 2000)]
-        apart = [(rows[:n] @ table != (rows @ table)[:n]).any() for n in (1, 3, 7)]
-        if not (any(each.any() for each in plain) or any(apart)):
-            pytest.skip("this machine's BLAS adds every row in the same order")
+        samples = rng.normal(size=(300, 40))
+        samples /= 1.001 * np.linalg.norm(samples, axis=1, keepdims=True)
+        auxiliary = AuxiliarySet(samples, (0, 1, 2, 3))
+        weights = rng.normal(size=(50, 40, 4))
+        weights[:, :, 2:] = weights[:, :, [2]]
+        right = together(weights, auxiliary)
+        monkeypatch.setattr(ensemble, "_scores", scores_in_any_order(rng))
+        assert (together(weights, auxiliary) == right).all()
+        monkeypatch.setattr(ensemble, "_whole_rows", lambda features: features)
+        monkeypatch.setattr(
+            ensemble, "_whole_weights", lambda own, _: np.atleast_3d(own).transpose(2, 1, 0)
+        )
+        assert (together(weights, auxiliary) != right).any()
 
 
 class TestRefusals:

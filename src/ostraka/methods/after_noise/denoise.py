@@ -14,6 +14,8 @@ bent. None of this sees private data, so none of it needs a bound, and a failure
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 
 from ostraka.solve.losses import Array
@@ -79,30 +81,44 @@ def feasible_labels(
     ahead, momentum = labels, 1.0
     for _ in range(n_steps):
         gradient = white @ (weighted.T @ (ahead @ contrasts) - target) @ contrasts.T
-        moved = onto_simplex(ahead - step * gradient)
+        gradient *= step  # in place, here and below: new memory would take longer than the numbers
+        moved = onto_simplex(np.subtract(ahead, gradient, out=gradient))
         grown = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-        ahead = moved + (momentum - 1.0) / grown * (moved - labels)
+        ahead = moved - labels
+        ahead *= (momentum - 1.0) / grown
+        ahead += moved
         labels, momentum = moved, grown
     return labels
 
 
 def onto_simplex(rows: Array) -> Array:
     """The nearest point of the simplex, row by row   [Held, Wolfe, Crowder 1974]."""
+    # Entry by entry, over all rows at once and in place: short sums along rows, and new memory, take several times as long.
+    descending = np.ascontiguousarray(np.sort(rows, axis=1).T[::-1])
+    largest = descending[0].copy()
     # Relative to the largest entry, and cut where the answer is 0 anyway: nothing is lost to rounding, however large the entries.
-    rows = np.maximum(rows - rows.max(axis=1, keepdims=True), -1.0)
-    descending = np.sort(rows, axis=1)[:, ::-1]
-    excess = (np.cumsum(descending, axis=1) - 1.0) / np.arange(1, rows.shape[1] + 1)
-    last = np.count_nonzero(descending > excess, axis=1) - 1
-    nearest: Array = np.maximum(rows - excess[np.arange(len(rows)), last][:, np.newaxis], 0.0)
-    return nearest
+    descending -= largest
+    np.maximum(descending, -1.0, out=descending)
+    excess = np.empty_like(descending)
+    total, kept = np.zeros(len(rows)), np.zeros(len(rows), dtype=np.intp)
+    for n, (entries, above) in enumerate(zip(descending, excess), start=1):
+        total += entries
+        np.subtract(total, 1.0, out=above)
+        above /= n
+        kept += entries > above
+    nearest: Array = rows - largest[:, np.newaxis]
+    np.maximum(nearest, -1.0, out=nearest)
+    nearest -= excess[kept - 1, np.arange(len(rows))][:, np.newaxis]
+    return np.maximum(nearest, 0.0, out=nearest)
 
 
 def ridge(features: Array, labels: Array, penalty: float, shares: Array | None = None) -> Array:
     """(Xᵀdiag(q)X + penalty·I)⁻¹Xᵀdiag(q)(S − 1/K)."""
     weighted = features * (uniform(features) if shares is None else shares)[:, np.newaxis]
+    gram = _second_moments(features) if shares is None else weighted.T @ features
     centred = labels - 1.0 / labels.shape[1]
     weights: Array = np.linalg.solve(
-        weighted.T @ features + penalty * np.eye(features.shape[1]), weighted.T @ centred
+        gram + penalty * np.eye(features.shape[1]), weighted.T @ centred
     )
     return weights
 
@@ -116,3 +132,20 @@ def self_trained(
     return ridge(
         features, answers, n_classes / len(features) if penalty is None else penalty, shares
     )
+
+
+def _second_moments(features: Array) -> Array:
+    """XᵀX/N; kept for the next fit as long as X lives, where nobody can change X and this is not the larger of the two."""
+    kept = _kept.get(id(features))
+    if kept is not None:
+        return kept
+    moments: Array = (features * uniform(features)[:, np.newaxis]).T @ features
+    safe = features.base is None and not features.flags.writeable
+    if safe and moments.size <= features.size:
+        _kept[id(features)] = moments
+        weakref.finalize(features, _kept.pop, id(features), None)
+    return moments
+
+
+_kept: dict[int, Array] = {}
+"""XᵀX/N by the identity of X, for sets whose features own their memory and are read-only."""
