@@ -10,7 +10,7 @@ from ostraka.cli.help import OUTPUT, examples, option
 if TYPE_CHECKING:
     from ostraka.experiments.demo import Demonstration
 
-EXAMPLES = examples("ostraka demo --out my-demo")
+EXAMPLES = examples("ostraka demo --out my-demo", "ostraka demo --tables tables")
 
 
 def demo(
@@ -22,8 +22,20 @@ def demo(
             of="folder",
         ),
     ] = Path("out"),
+    tables: Annotated[
+        Path | None,
+        option(
+            OUTPUT,
+            "Only write made-up tables of forty wards into this folder, to try the other commands "
+            "on: texts, dates and gaps included.",
+            of="folder",
+        ),
+    ] = None,
 ) -> None:
     """Learn to read handwritten digits from 200 parties with five samples each: a table, a figure, a release and its certificate."""
+    if tables is not None:
+        _write_tables(tables)
+        return
     from rich.console import Console
 
     from ostraka.experiments.demo import EPSILONS, digits
@@ -50,6 +62,22 @@ def demo(
     )
     console.print(str(shown.release.certificate), markup=False, highlight=False, soft_wrap=True)
     console.print(f"\n{_words(shown)}")
+
+
+def _write_tables(folder: Path) -> None:
+    from ostraka.cli.screen import print_answers
+    from ostraka.experiments.ward_tables import CLASSES, N_WARDS, write_ward_tables
+
+    write_ward_tables(folder)
+    print_answers(
+        {
+            "Wrote": f"{folder}/public.csv, which anybody may see; {folder}/wards/ward-1.csv to "
+            f"ward-{N_WARDS}.csv, one for each ward; {folder}/hospitals.csv, all of them; and "
+            f"{folder}/new.csv, to predict for.",
+            "What next?": f"cd {folder}, then: ostraka poll create public.csv --classes "
+            f"{','.join(CLASSES)} --parties {N_WARDS} --samples-each 50 --epsilon 2 --out stay.poll",
+        }
+    )
 
 
 def _table(shown: Demonstration) -> object:
