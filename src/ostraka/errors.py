@@ -25,15 +25,16 @@
     ├── LedgerError                         a ledger that could not be written or read, or not that way
     └── PrecisionError                      a point was asked for more precisely than it is known
 
-Each message says what is wrong, what was given, what is allowed, what to do, and what did not happen. The facts are attributes, so that
-programs need not read the text.
+Each message says what is wrong, what was given, what is allowed, what to do, and, where something
+could have happened, what did not. The facts are attributes, so that programs need not read the text.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "number",
     "count",
     "listed",
+    "nothing_spent",
 ]
 
 NOTHING_HAPPENED = "Nothing was drawn and nothing was spent."
@@ -127,12 +129,30 @@ def _revived(
 
 
 class InputError(OstrakaError, ValueError):
-    """Something given is not allowed."""
+    """Something given is not allowed.
+
+    `outcome` says what did not happen; whoever could have drawn, spent or written something sets it.
+    """
+
+    outcome: str = ""
 
     def __init__(self, problem: str, remedy: str) -> None:
         self.problem = problem
         self.remedy = remedy
-        super().__init__(f"{problem} {remedy} {NOTHING_HAPPENED}")
+        super().__init__(f"{problem} {remedy}")
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} {self.outcome}".rstrip()
+
+
+@contextlib.contextmanager
+def nothing_spent() -> Iterator[None]:
+    """Let what is refused within say that nobody was charged: for those who would have charged."""
+    try:
+        yield
+    except InputError as error:
+        error.outcome = NOTHING_HAPPENED
+        raise
 
 
 class ShapeError(InputError):

@@ -31,6 +31,7 @@ from ostraka.errors import (
     PrivacyWarning,
     ShapeError,
     SharedRowsError,
+    nothing_spent,
 )
 from ostraka.expect.advice import advise
 from ostraka.given import (
@@ -199,6 +200,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 alone. None: only with `radius`, for the paper's methods.
 
         """
+        with nothing_spent():
+            poll, tally, classes, rows = self._added_up(X, y, parties, auxiliary)
+        self._published(poll, tally, classes)
+        self._remember(rows)
+        return self
+
+    def _added_up(
+        self, X: Any, y: Any, parties: Any, auxiliary: Any
+    ) -> tuple[Poll, Tally, NDArray[Any], Any]:
+        """The poll, what all parties send, the classes, and the rows as numbers."""
         self._check_parameters()
         self._check_parties(parties)
         if auxiliary is not None and auxiliary is X:
@@ -222,9 +233,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         work = Work(local=self.local, n_jobs=self.n_jobs, watch=show if self._trains else None)
         for party_names, block in poll.blocks(poll.grouped(rows, labels, names), work):
             tally.add_block(party_names, block)
-        self._published(poll, tally, classes)
-        self._remember(rows)
-        return self
+        return poll, tally, classes, rows
 
     def fit_classifiers(
         self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None = None
@@ -234,6 +243,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `parties` names them; a ledger needs the names. Samples on which a classifier fails get the first class: an error
         would tell on its party. Try a classifier with `Poll.cast`, which shows what it raises.
         """
+        with nothing_spent():
+            poll, tally = self._voted(classifiers, auxiliary, parties)
+        return self._published(poll, tally, np.asarray(poll.task.classes))
+
+    def _voted(
+        self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None
+    ) -> tuple[Poll, Tally]:
         self._check_parameters()
         if entry(self.method).sends != "votes":
             voting = '"consensus", "soft" or "vote" for classifiers that vote'
@@ -253,7 +269,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for classifier, name in shown:
             # One party's classifier must not tell on its data, nor move what others vote.
             tally.add(poll.cast(classifier, name, fallback=poll.task.classes[0]))
-        return self._published(poll, tally, np.asarray(poll.task.classes))
+        return poll, tally
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores: one number per sample for two classes, one per class for more."""

@@ -20,6 +20,7 @@ from ostraka.errors import (
     RehearsalError,
     ShiftWarning,
     WrongTypeError,
+    nothing_spent,
 )
 from ostraka.ledger import Charge, Ledger
 from ostraka.mechanism import Entropy, Rehearsal
@@ -53,14 +54,15 @@ def publish(
 
     """
     source = Entropy() if source is None else source
-    _check(poll, tally, source)
-    certificate = poll.certificate(tally.n_parties, tally.n_units)
-    mechanism = poll.mechanism(tally.n_units)
+    with nothing_spent():
+        _check(poll, tally, source)
+        certificate = poll.certificate(tally.n_parties, tally.n_units)
+        mechanism = poll.mechanism(tally.n_units)
+        book = None if isinstance(source, Rehearsal) else _opened(ledger, poll)
     if isinstance(source, Rehearsal):
         return _drawn(poll, tally, mechanism, certificate, source)
     if certificate.randomness != FROM_THE_SYSTEM:
         raise RehearsalError  # the poll rests on something that hides nobody
-    book = _opened(ledger, poll)
     # Once without anything private: what fails for want of memory, or by a mistake of ours, fails
     # before anybody is charged.
     _outcome(poll, mechanism, certificate, [0] * mechanism.dimension, Release)

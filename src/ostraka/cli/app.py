@@ -34,6 +34,7 @@ def main() -> NoReturn:
         sys.stderr.write(MISSING + "\n")
         sys.exit(33)
     from ostraka.cli.exits import INTERRUPTED, code_of
+    from ostraka.errors import NOTHING_HAPPENED, InputError
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -53,6 +54,9 @@ def main() -> NoReturn:
         code = code_of(error)
         if code is None:
             raise
+        if isinstance(error, InputError) and not error.outcome:
+            spends = sys.argv[1:2] in (["learn"], ["release"])
+            error.outcome = NOTHING_HAPPENED if spends else "Nothing was written."
         console.print("[bold red]Error:[/] ", end="")
         console.print(explained(error), markup=False)
         sys.exit(code)
