@@ -1,1 +1,5 @@
-"""From parties to a model. `soft`, `vote`, `avg` are private and release; `batch` and `indiv` are references for experiments."""
+"""From parties to a model.
+
+`soft`, `vote` and `avg` are private and can release; `batch` and `indiv` are references for
+experiments.
+"""

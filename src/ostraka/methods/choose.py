@@ -1,10 +1,10 @@
-"""`auto`: which of our methods a poll should take, found out on synthetic labels when the poll is made.
+"""`auto`: which of our methods a poll should take, tested on synthetic labels.
 
-The auxiliary set is labelled in eighteen ways that have nothing to do with the truth: by random lines,
-and by clusters with random classes. For each labelling, parties are made up from auxiliary rows, both
-methods are rehearsed with seeded noise, and the one that agrees more often with the labels wins.
-Everything comes from the auxiliary set and public numbers: the choice is free, and anybody can repeat
-it.
+When the poll is made, the auxiliary set is labelled in eighteen ways that have nothing to do with
+the truth: by random lines, and by clusters with random classes. For each labelling, parties are
+made up from auxiliary rows, both methods are rehearsed with seeded noise, and the one that agrees
+more often with the labels wins. Everything comes from the auxiliary set and public numbers: the
+choice costs no budget, and anybody can repeat it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["CANDIDATES", "agreement", "candidates", "choose"]
 
 CANDIDATES = ("moments", "cells")
 N_LABELLINGS = 6
-"""Of each of three kinds."""
+"""Labellings of each of three kinds."""
 CLUSTERED_ROWS = 1000
 MOST_PARTIES = 2000
-"""So many are made up; with more, their mean would be the same to within what matters here."""
+"""At most this many are made up; with more, their mean would differ too little to matter here."""
 MOST_ROWS = 5000
 MOST_SAMPLES = 50
-"""So many does a made-up party have at most: two thousand of them leave no sampling error to speak of."""
+"""The most rows that a made-up party has: two thousand such parties have little sampling error."""
 
 
 def choose(
@@ -51,14 +51,14 @@ def choose(
 
 
 def candidates(promise: Promise) -> tuple[str, ...]:
-    """Which methods can keep the promise: `cells` has discrete Laplace noise and no other."""
+    """Which methods can keep the promise: `cells` has only discrete Laplace noise."""
     return CANDIDATES if promise.noise == "auto" else ("moments",)
 
 
 def agreement(
     name: str, auxiliary: AuxiliarySet, n_units: int, promise: Promise, options: Options
 ) -> float:
-    """How often models learnt from made-up parties agree with the made-up labels, on average over labellings."""
+    """How often models learnt from made-up parties agree with the made-up labels, on average."""
     small = _sampled(auxiliary)
     method: Method = METHODS[name].create(small, n_units, promise, options)
     mechanism = method.mechanism(promise, n_units)
@@ -80,7 +80,10 @@ def agreement(
 
 @lru_cache(maxsize=2)
 def _worlds(auxiliary: AuxiliarySet, made_up: int, each: int) -> list[tuple[Indices, Indices, int]]:
-    """Labels of the auxiliary rows, which of them the parties hold, and a seed for the noise: the same for every method and every ε."""
+    """Labels of the auxiliary rows, which of them the parties hold, and a seed for the noise.
+
+    The same for every method and every ε.
+    """
     generator = np.random.default_rng(1)
     return [
         (
@@ -94,7 +97,7 @@ def _worlds(auxiliary: AuxiliarySet, made_up: int, each: int) -> list[tuple[Indi
 
 @lru_cache(maxsize=2)
 def _sampled(auxiliary: AuxiliarySet) -> AuxiliarySet:
-    """So many rows are enough to tell the methods apart."""
+    """As many rows as it takes to tell the methods apart."""
     if auxiliary.n_samples <= MOST_ROWS:
         return auxiliary
     rows = np.random.default_rng(2).permutation(auxiliary.n_samples)[:MOST_ROWS]
@@ -104,7 +107,10 @@ def _sampled(auxiliary: AuxiliarySet) -> AuxiliarySet:
 def _labellings(
     features: Array, n_classes: int, generator: np.random.Generator
 ) -> Iterator[Indices]:
-    """Labels that a line explains, with weights in proportion to a direction's extent, and labels that clusters explain."""
+    """Labels that a line explains, and labels that clusters explain.
+
+    The line's weights are in proportion to the extent of each direction.
+    """
     from sklearn.cluster import KMeans
 
     whitening = Whitening.of(features)
