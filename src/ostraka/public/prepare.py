@@ -40,11 +40,11 @@ def prepared(
     Args:
         samples: public rows.
         classes: the public list of classes.
-        method: by name. Ours see half-whitened features; the paper's see standardised ones.
+        method: its name. Ours see half-whitened features; the paper's see standardised ones.
         columns: what the columns of a table are; None: as the table says.
-        radius: for the paper's methods, a public bound for the length of samples, instead of a scale.
+        radius: for the paper's methods, a public bound on the length of samples instead of a scale.
         intercept: for the paper's methods, the value of a constant feature.
-        like: the task of an earlier round, whose columns and map to features a second one must share.
+        like: the task of an earlier round; a second round must share its columns and its map.
 
     """
     names = checked_classes(classes)
