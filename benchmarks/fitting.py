@@ -1,4 +1,7 @@
-"""`PrivateClassifier.fit` with a scikit-learn classifier per party, against the bare local fits on the same workers."""
+"""`PrivateClassifier.fit` with a scikit-learn classifier per party, against the bare local fits.
+
+Both use the same workers.
+"""
 
 from __future__ import annotations
 
