@@ -94,7 +94,7 @@ def verify(path: Path, file: DataFile) -> None:
             )
     if problem is not None:
         remedy = (
-            f"Remove {path} and load again to fetch it anew"
+            f"Remove {path} and load again to download a new copy"
             if file.urls
             else f"Put a whole copy in the place of {path}: it cannot be downloaded"
         )
@@ -167,7 +167,7 @@ def _accept(part: _Part, file: DataFile) -> None:
     problem = _problem(part.path, file)
     if problem is not None:
         part.drop()
-        raise _Failed(f"what came is not the file: {problem}; it was deleted", retry=False)
+        raise _Failed(f"the download is not the file: {problem}; it was deleted", retry=False)
     if not file.is_known:
         noted = f"{_sha256(part.path)}  {file.name}\n"
         write_atomically(part.target.with_name(file.name + ".sha256"), noted.encode())

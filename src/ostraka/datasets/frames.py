@@ -44,7 +44,7 @@ def read_frame(path: Path, kind: str, texts: Sequence[str] = ()) -> Any:
         raise
     except UnicodeDecodeError as error:
         problem = (
-            f"{path.name} cannot be read (byte {error.start} is no UTF-8; save it as CSV UTF-8)"
+            f"{path.name} cannot be read (byte {error.start} is not UTF-8; save it as CSV UTF-8)"
         )
         raise FormatError("csv table", problem) from None
     except pd.errors.ParserWarning:

@@ -136,7 +136,7 @@ def _obtained(folder: Path, progress: bool) -> Path:
             raise
     raise InputError(
         f"The folder {folder} has {URL_SAMPLE.name}, a small sample of the data set, "
-        "but days 0 to 19 are needed and did not come.",
+        "but days 0 to 19 are needed and could not be downloaded.",
         f"Put {URL_ARCHIVE.name} there, from {URL_ARCHIVE.urls[0]}, "
         "or take the data set 'urls', which stands in for it.",
     )

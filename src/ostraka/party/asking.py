@@ -105,7 +105,7 @@ def _asked(classifier: Any, classes: ClassIndex) -> Asked:
         return _asked_for_labels(classifier, classes)
     kind = type(classifier).__name__
     raise InputError(
-        f"A classifier of type {kind} has neither predict nor predict_proba and is no function.",
+        f"A classifier of type {kind} has neither predict nor predict_proba and is not a function.",
         "Give something that answers a class for every row.",
     )
 

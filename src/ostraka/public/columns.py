@@ -81,7 +81,7 @@ class Number:
             allowed = "the public median, where gaps are marked, tails are folded or dates are read"
             raise ParameterError("fill", got=None, allowed=allowed)
         if self.form is not None and self.kind != "date":
-            raise ParameterError("form", got=self.form, allowed="none but for dates")
+            raise ParameterError("form", got=self.form, allowed="none, except for dates")
 
     @property
     def width(self) -> int:

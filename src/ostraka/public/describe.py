@@ -179,7 +179,7 @@ def _describe_category(name: str, values: NDArray[Any], listing: Any) -> Categor
     if len(counts) > MOST_VALUES and not covered >= 0.5:
         raise InputError(
             f"The public column {name!r} has {len(counts)} different texts, and the {MOST_VALUES} "
-            f"commonest are in {covered:.0%} of its rows: names, numbers of cases or free text.",
+            f"commonest are in {covered:.0%} of its rows: names, case numbers or free text.",
             f"Leave it out (--drop), or say which texts count: {{{name}: [...]}} in --columns.",
         )
     return Category(name=name, values=tuple(sorted(text for text, _ in kept)))

@@ -75,12 +75,13 @@ def check_public(encoded: Any) -> None:
     n = int(encoded.shape[0])
     if n < LEAST_ROWS:
         raise InputError(
-            f"The auxiliary set has {plural('row', n)}: that says nothing of how samples differ.",
+            f"The auxiliary set has {plural('row', n)}: "
+            "that says nothing about how samples differ.",
             "Give public samples like the private ones, some hundreds if you can; without any, "
             'method "avg" needs none.',
         )
     if not is_sparse(encoded) and (encoded == encoded[0]).all():
         raise InputError(
-            "All rows of the auxiliary set are alike: that says nothing of how samples differ.",
+            "All rows of the auxiliary set are alike: that says nothing about how samples differ.",
             "Give public samples like the private ones.",
         )

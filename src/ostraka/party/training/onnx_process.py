@@ -49,7 +49,7 @@ ANSWER_BYTES = 2**16
 REMEDIES: dict[str, str] = {
     "time": "If it is merely slow, allow more with Limits(seconds=...).",
     "memory": "If it is merely large, allow more with Limits(memory_bytes=...).",
-    "crash": "A lack of memory can end it so (see Limits); "
+    "crash": "It may have run out of memory (see Limits); "
     "otherwise ask the party for another file.",
     "answer": "Ask the party for another file.",
     "closed": "Load it again.",
