@@ -21,7 +21,7 @@ if find_spec("hypothesis"):  # the estimator's tests run without it, too
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where CI is set everything a test needs is installed: a skipped test is a failed one."""
+    """With CI set, everything a test needs is installed: a skipped test is a failed one."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if os.environ.get("CI") and skipped and not hasattr(session.config, "workerinput"):

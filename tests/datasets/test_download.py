@@ -1,4 +1,4 @@
-"""Downloads from a server of our own: whole or not at all, continued where that is safe, refused where it is not."""
+"""Downloads from a server of our own: whole or not at all, continued only where that is safe."""
 
 from __future__ import annotations
 

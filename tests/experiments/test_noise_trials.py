@@ -68,7 +68,10 @@ def test_noise_of_an_epsilon_is_scaled_noise_of_one() -> None:
 
 
 def test_lengths_are_gamma_and_under_the_hypothesis_exponential() -> None:
-    """Means of 4000 draws; each test fails by chance with probability below 1e-9 (six standard errors)."""
+    """Means of 4000 draws; each test fails by chance with probability below 1e-9.
+
+    That is six standard errors.
+    """
     (method, mechanism), n = made(), 4000
     scale, dimension = mechanism.noise_scale / mechanism.divisor, mechanism.dimension
     for noise, mean, sd in (

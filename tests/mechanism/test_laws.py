@@ -1,4 +1,7 @@
-"""Which noise a statistic gets: certified for its (ε, δ), never longer than the alternative, refused where there is none."""
+"""Which noise a statistic gets: certified for its (ε, δ), and never longer than needed.
+
+It is refused where there is none.
+"""
 
 from __future__ import annotations
 

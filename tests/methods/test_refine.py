@@ -1,4 +1,4 @@
-"""`refine`: the worst second rounds we could find stay within the certificate and nearly reach it; what it may start from; mutants."""
+"""`refine`: the worst second rounds we found nearly reach the certificate; its starts; mutants."""
 
 from __future__ import annotations
 
@@ -51,12 +51,13 @@ def test_extreme_parties_stay_within_the_certificate_and_nearly_reach_it(n_class
             / Fraction(made.mechanism.sensitivity) ** 2
         )
         assert share <= 1
-        # With a single direction, and a start that is right along it, parties can pull one way only.
+        # With a single direction, and a start that is right along
+        # it, parties can pull one way only.
         assert share >= Fraction(0.9) ** 2 or epsilon < 1.0
 
 
 def test_a_radius_for_a_diameter_is_caught() -> None:
-    """The mutant takes what a party is likely to leave unexplained for what it can be moved by."""
+    """The mutant confuses what a party likely leaves unexplained with how far it can move."""
     made = PLANS[3]
     vectors = made.sent(list(extreme_parties(made, 3)))
     assert (
@@ -103,7 +104,7 @@ def test_residuals_of_a_row_do_not_depend_on_others() -> None:
 
 
 def test_one_matrix_product_for_all_would_be_caught() -> None:
-    """The mutant multiplies everybody's rows at once: for some shapes a row's last bits depend on the others."""
+    """The mutant multiplies all rows at once: for some shapes last bits depend on other rows."""
     rng = np.random.default_rng(5)
     table = rng.standard_normal((200, 5))
     rows = unit_rows(rng, 3000, 200)
@@ -187,7 +188,7 @@ def test_a_second_round_betters_the_first() -> None:
 
 
 def test_with_a_shift_the_auxiliary_rows_do_not_have_the_last_word() -> None:
-    """Public rows lack most of two classes; a second round that self-trains on them is worse than one that does not."""
+    """Public rows lack most of two classes, so a second round should not self-train on them."""
     rng = np.random.default_rng(7)
     centres = np.random.default_rng(0).standard_normal((4, 6))
 
@@ -249,7 +250,7 @@ def test_starts_of_other_kinds_are_refused() -> None:
 
 
 def test_the_columns_of_a_start_must_be_the_same_in_the_same_order() -> None:
-    """The start's model speaks of columns by their place: accuracy .33 without a word was seen."""
+    """The start's model knows columns by their place: silently, accuracy fell to .33."""
     from dataclasses import replace
 
     names = tuple("abcdef")

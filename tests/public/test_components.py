@@ -183,7 +183,10 @@ def real() -> Any:
 
 class TestRealSparseRows:
     def test_columns_that_do_not_occur_can_be_dropped_first(self, real: Any) -> None:
-        """Six thousand rows of three million columns would take 177 GB; the work takes less than what two vectors of that length do."""
+        """Six thousand rows of three million columns would take 177 GB.
+
+        The work takes less than two vectors of that length do.
+        """
         kept = occupied_columns(real)
         tracemalloc.start()
         try:

@@ -100,7 +100,8 @@ def test_noise_has_the_scale_that_was_asked_for() -> None:
     n, scale = 20_000, 10.0
     counts = np.tile([[round(math.sqrt(2.0) * scale * 1000), 0]], (n, 1))
     wrong = noisy_winners(counts, scale * 1000, np.random.default_rng(0)).mean()
-    # One standard deviation ahead: 0.1587 wrong, ± 0.0026; six of them fail by chance with a probability of 2e-9.
+    # One standard deviation ahead: 0.1587 wrong, ± 0.0026; six of them
+    # fail by chance with a probability of 2e-9.
     assert abs(wrong - 0.1587) < 0.0157
 
 

@@ -21,7 +21,7 @@ from ostraka.public.preprocessing import Preprocessing
 def auxiliary_of(
     n_classes: int, *, form=np.asarray, n_samples: int = 70, n_columns: int = 5, seed: int = 0
 ):
-    """Small integers as samples and weights: scores are exact in float64, and ties and zeros are frequent."""
+    """Small integers as samples and weights: scores are exact, and ties and zeros are frequent."""
     samples = np.random.default_rng(seed).integers(-2, 3, size=(n_samples, n_columns)) / 16.0
     return AuxiliarySet(form(samples), tuple(f"class {index}" for index in range(n_classes)))
 
@@ -138,7 +138,7 @@ class TestTies:
 
     @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
     def test_who_else_is_there_turns_no_tie(self, form):
-        """Parties that lack two of four classes: their scores are equal, and last bits would decide."""
+        """Parties that lack two of four classes: scores are equal, and last bits would decide."""
         rng = np.random.default_rng(5)
         samples = rng.normal(size=(300, 40))
         samples /= 1.001 * np.linalg.norm(samples, axis=1, keepdims=True)
@@ -152,7 +152,7 @@ class TestTies:
         assert (some == sum(alone[:7])).all()
 
     def test_products_in_doubles_would_be_caught(self):
-        """The mutant multiplies as numbers come: for some shapes equal columns score differently."""
+        """The mutant multiplies plain numbers: for some shapes equal columns score differently."""
         rng = np.random.default_rng(6)
         rows, column = rng.normal(size=(2000, 40)), rng.normal(size=(40, 1))
         table = np.hstack([rng.normal(size=(40, n)) for n in (1, 2, 4)] + [column, column])
@@ -179,7 +179,8 @@ class TestRefusals:
     def test_shapes_that_do_not_fit(self, shape):
         with pytest.raises(
             ShapeError,
-            match=r"weights: the shape is .* Allowed: \(parties, 5\) or \(parties, 5, 2\) with at least one party",
+            match=r"weights: the shape is .* "
+            r"Allowed: \(parties, 5\) or \(parties, 5, 2\) with at least one party",
         ):
             together(np.ones(shape), auxiliary_of(2))
 

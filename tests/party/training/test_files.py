@@ -1,4 +1,4 @@
-"""Classifiers from files: the same votes as the original, and nothing that a file can do to whoever opens it."""
+"""Classifiers from files: the same votes as the original, and no harm to whoever opens them."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ classifier.predict_proba(np.zeros((1, 3)))
         ) as caller:
             assert caller.stdout is not None
             worker = int(caller.stdout.readline())
-            time.sleep(0.3)  # so that it is in the midst of its loop
+            time.sleep(0.3)  # so that it is in the middle of its loop
             caller.kill()
         deadline = time.monotonic() + 10.0
         while is_running(worker) and time.monotonic() < deadline:
@@ -865,7 +865,7 @@ class TestAFailureStaysWithItsSample:
     def test_mutant_that_stays_closed(
         self, onnx: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As it was: one sample took all later votes with it."""
+        """Without it, one sample takes all later votes with it."""
         monkeypatch.setattr(onnx_process.OnnxModel, "_running", lambda model: model._worker)
         rows = np.array([[7.0, 1.0, 2.0], [1.0, 3.0, 2.0]])
         with load_classifier(failing_on_some(onnx, tmp_path)) as classifier:
@@ -1073,7 +1073,7 @@ def worst_schemas() -> dict[str, str]:
 
 
 def failing_on_some(onnx: Any, place: Path) -> Path:
-    """Picks one of three columns by the first number of the first row: fails where that is 3 or more."""
+    """Picks one of three columns by the first number of the first row: fails if it is 3 or more."""
     helper = onnx.helper
     nodes = [
         helper.make_node("Gather", ["x", "zero"], ["column"], axis=1),
