@@ -43,9 +43,8 @@ def _row(name: str, n_parties: int, n: int, d: int, n_classes: int) -> dict[str,
     rows = centres[labels] + 2.0 * rng.standard_normal((n_parties * n, d))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) * (1.0 + 1e-9)
     starts = np.arange(0, n_parties * n + 1, n)
-    train_batched(
-        rows[: 2 * n], labels[: 2 * n], starts[:3], n_classes, LAMBDA
-    )  # compiled before the clock starts
+    # Compile it before the clock starts.
+    train_batched(rows[: 2 * n], labels[: 2 * n], starts[:3], n_classes, LAMBDA)
     seconds = best_times(
         {"ours": lambda: train_batched(rows, labels, starts, n_classes, LAMBDA, GRADIENT_NORM)}
     )["ours"]

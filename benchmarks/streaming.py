@@ -86,9 +86,8 @@ def _contributions() -> dict[str, Any]:
 
 def _pieces(path: Path, size: int) -> Iterator[bytes]:
     with path.open("rb") as file:
-        os.posix_fadvise(
-            file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED
-        )  # from the disk, not from memory
+        # Read from the disk, not from memory.
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         while piece := file.read(size):
             yield piece
 

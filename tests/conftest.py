@@ -7,9 +7,8 @@ from importlib.util import find_spec
 
 import pytest
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # tests run side by side; threads of their own only get in each other's way
+# Tests run side by side; more threads would only get in each other's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # one of scikit-learn's checks asks for it
 
 if find_spec("hypothesis"):  # the estimator's tests run without it, too

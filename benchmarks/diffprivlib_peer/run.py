@@ -116,9 +116,8 @@ def accuracy(data: dict[str, Array], epsilon: float, C: float, seed: int) -> flo
         epsilon=epsilon, data_norm=1.0, C=C, fit_intercept=False, max_iter=1000, random_state=seed
     )
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # deprecated names inside the library, and noise that keeps lbfgs from converging
+        # The library uses deprecated names, and its noise keeps lbfgs from converging.
+        warnings.simplefilter("ignore")
         right = (
             model.fit(data["features"], data["labels"]).predict(data["test_features"])
             == data["test_labels"]

@@ -247,9 +247,8 @@ class TestRefusals:
         site.content = content
         assert reason in str(failure(a_file(site.url()), tmp_path))
         site.content = CONTENT
-        assert (
-            obtain(a_file(site.url()), tmp_path).read_bytes() == CONTENT
-        )  # nothing of the wrong one is left to go on from
+        # Nothing of the wrong file is left to continue from.
+        assert obtain(a_file(site.url()), tmp_path).read_bytes() == CONTENT
 
     def test_a_page_in_place_of_a_file(self, site: Site, tmp_path: Path) -> None:
         site.content = b"<html>moved</html>"

@@ -89,9 +89,8 @@ def test_residuals_against_their_definition(n_classes: int) -> None:
     rng = np.random.default_rng(3)
     rows, labels = unit_rows(rng, 20, 6), rng.integers(0, n_classes, 20)
     expected = (np.eye(n_classes)[labels] - onto_simplex(rows @ recipe.guess)) @ recipe.contrasts
-    assert (
-        np.abs(recipe.residuals(rows, labels) - expected).max() <= 1e-5
-    )  # rounding to 25 bits, times a sharpened start
+    # The bound is rounding to 25 bits, times a sharpened start.
+    assert np.abs(recipe.residuals(rows, labels) - expected).max() <= 1e-5
 
 
 def test_residuals_of_a_row_do_not_depend_on_others() -> None:

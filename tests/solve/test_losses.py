@@ -231,9 +231,8 @@ class TestEveryLoss:
     ) -> None:
         worst = self._worst_slope_error(loss)
         assert worst <= loss.rounding
-        assert (
-            worst > loss.rounding / 1000.0
-        )  # the oracle sees rounding at all, so a bound 1000 times smaller fails
+        # The oracle does see rounding: a bound 1000 times smaller would fail.
+        assert worst > loss.rounding / 1000.0
 
     @staticmethod
     def _worst_slope_error(loss: Loss) -> mpmath.mpf:

@@ -150,9 +150,8 @@ def _fetch(url: str, path: Path, file: DataFile, progress: bool) -> None:
     part = _Part(path)
     for attempt in range(TRIES):
         try:
-            if not (
-                file.n_bytes is not None and part.size == file.n_bytes
-            ):  # else only the check and the move are left
+            # If the part is whole, only the check and the move are left.
+            if not (file.n_bytes is not None and part.size == file.n_bytes):
                 _stream(url, part, file, progress)
             _accept(part, file)
             return
@@ -289,10 +288,8 @@ def _chunks(response: Any) -> Iterator[bytes]:
     while True:
         try:
             chunk = response.read(CHUNK_BYTES)
-        except (
-            OSError,
-            http.client.HTTPException,
-        ) as error:  # only of the network: the disk's errors are the caller's to see
+        # Only errors of the network: the caller must see those of the disk.
+        except (OSError, http.client.HTTPException) as error:
             raise _Failed(f"the connection broke: {error!r}", retry=True) from None
         if not chunk:
             return

@@ -191,9 +191,8 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
             f"The folder {folder} has more than one file for {listed(twice)}.",
             "Put one file per party into it.",
         )
-    held = [
-        file for file in files if file.stat().st_size
-    ]  # an empty file is a party without rows, too
+    # An empty file is also a party without rows.
+    held = [file for file in files if file.stat().st_size]
     if kinds <= set(SVMLIGHT) and not wanted.drop and held:
         tables = read_svmlight(held, wanted.label_column, None, wanted.n_columns)
     else:

@@ -125,9 +125,8 @@ def compare(
     import json
 
     trials = []
-    for alone in (
-        replace(settings, methods=(method,)) for method in settings.methods
-    ):  # so that methods can be added to a finished run
+    # One method at a time, so that methods can be added to a finished run.
+    for alone in (replace(settings, methods=(method,)) for method in settings.methods):
         show = None if watch is None else watch(alone.methods[0])
         trials += run_trials(
             data,

@@ -75,9 +75,8 @@ def noisy_accuracies(
 ) -> Array:
     """Accuracies of `weights` + `noise`·(1/ε), of shape (values of 1/ε, draws)."""
     n_draws, outputs = len(noise), int(np.prod(weights.shape[1:]))
-    columns = (
-        noise.reshape(n_draws, -1, outputs).transpose(1, 0, 2).reshape(-1, n_draws * outputs)
-    )  # (d, draws·outputs)
+    # Of shape (d, draws·outputs).
+    columns = noise.reshape(n_draws, -1, outputs).transpose(1, 0, 2).reshape(-1, n_draws * outputs)
     right = np.zeros((len(inverse_epsilons), n_draws))
     step = max(1, SCORES_AT_ONCE // (n_draws * outputs))
     for start in range(0, test.labels.shape[0], step):

@@ -93,9 +93,8 @@ class Settings:
         if self.local not in NAMES:
             raise ParameterError("local", got=self.local, allowed=", ".join(NAMES))
         if self.local != "linear" and "avg" in self.methods:
-            kept = tuple(
-                method for method in self.methods if method != "avg"
-            )  # it averages the parameters of linear classifiers
+            # avg averages the parameters of linear classifiers.
+            kept = tuple(method for method in self.methods if method != "avg")
             if not kept:
                 raise ParameterError("local", got=self.local, allowed='"linear" for the method avg')
             object.__setattr__(self, "methods", kept)

@@ -148,9 +148,8 @@ def _natural(train: Labelled, rest: NDArray[np.intp]) -> tuple[NDArray[np.intp],
 
 def _components(samples: Samples, centre: bool) -> Callable[[Samples], Features]:
     """Principal components of the auxiliary samples, scaled by the longest of them."""
-    kept = (
-        occupied_columns(samples) if is_sparse(samples) else None
-    )  # columns that no auxiliary sample has say nothing
+    # Columns that are empty in all auxiliary samples say nothing.
+    kept = occupied_columns(samples) if is_sparse(samples) else None
     narrow = samples if kept is None else samples[:, kept]
     mean, components = principal_components(narrow, N_COMPONENTS, centre=centre)
     fitted = Preprocessing(center=mean if centre else None, components=components).scaled_to(narrow)

@@ -104,10 +104,8 @@ def accelerated(risk: Risk, tolerance: float) -> Iterate:
     """A point whose certified gradient bound is at most `tolerance`."""
     shape = risk.shape
     theta = _theta(shape)
-    smoothness, convexity = (
-        2.0 * shape.smoothness,
-        0.5 * shape.lambda_,
-    )  # of the inexact oracle: see the proof
+    # The constants of the inexact oracle: see the proof.
+    smoothness, convexity = 2.0 * shape.smoothness, 0.5 * shape.lambda_
     x = v = risk.zero()
     for _ in range(accelerated_steps(shape)):
         here = evaluate(risk, (x + theta * v) / (1.0 + theta))

@@ -38,9 +38,8 @@ __all__ = ["Array", "Loss", "Logistic", "HuberHinge", "Softmax", "UNIT_ROUNDOFF"
 Array = NDArray[np.float64]
 
 UNIT_ROUNDOFF = 2.0**-53
-_UP = (
-    1.0 + 2.0**-40
-)  # makes a constant computed in doubles an upper bound: its own rounding is far below 2^-40
+# Makes a constant computed in doubles an upper bound: its own rounding is far below 2^-40.
+_UP = 1.0 + 2.0**-40
 
 
 class Loss(Protocol):

@@ -185,9 +185,8 @@ class Risk:
     @staticmethod
     def _add_binary(out: Array, x: Array, curvature: Array) -> None:
         root = np.sqrt(curvature)[:, None] * x
-        out += (
-            root.T @ root
-        )  # the same matrix twice: numpy calls the symmetric product, half the work
+        # With the same matrix twice numpy calls the symmetric product, which is half the work.
+        out += root.T @ root
 
     @staticmethod
     def _add_softmax(out: Array, x: Array, p: Array) -> None:

@@ -67,9 +67,8 @@ def test_all_answers_together_cost_what_is_promised(
     epsilon: float, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scale = answer_scale(epsilon, 1e-6, asked)
-    assert (
-        composed_delta(epsilon, [(scale / math.sqrt(2.0), asked)]) <= 1e-6 * 1.2
-    )  # theirs is rounded up
+    # dp-accounting's δ is rounded up.
+    assert composed_delta(epsilon, [(scale / math.sqrt(2.0), asked)]) <= 1e-6 * 1.2
     monkeypatch.setattr(pate, "VOTE_CHANGE", 1.0)
     assert (
         composed_delta(epsilon, [(answer_scale(epsilon, 1e-6, asked) / math.sqrt(2.0), asked)])

@@ -107,9 +107,8 @@ def test_labels_that_exist_are_approached_as_fast_as_the_theorem_says(n_classes:
         target = white.T @ labels @ contrasts / 80
         found = feasible_labels(white, contrasts, target)
         bound = 2.0 * np.sum((labels - 1.0 / n_classes) ** 2) / (STEPS + 1) ** 2
-        assert misfit(white, contrasts, target, found) <= bound * (
-            1.0 + 1e-4
-        )  # Φ is white up to 1e-6
+        # Φ is white up to 1e-6.
+        assert misfit(white, contrasts, target, found) <= bound * (1.0 + 1e-4)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-9, 0.1, 1.0, 30.0, 1e6, 1e17, 1e100, 1e300])

@@ -130,9 +130,8 @@ class TestTies:
         assert together(equal, auxiliary).tolist() == [[6 // n_classes] * n_classes] * 70
         first = np.full(6, n_classes - 1)
         assert together(equal, auxiliary, first=first)[:, -1].tolist() == [6] * 70
-        equal[
-            :, :, -1
-        ] = -1.0  # the last class loses where features sum to more than 0: then 0 wins
+        # The last class loses where features sum to more than 0: then 0 wins.
+        equal[:, :, -1] = -1.0
         up = auxiliary.features.sum(axis=1) > 0
         assert (together(equal, auxiliary, first=first)[up, 0] == 6).all()
 

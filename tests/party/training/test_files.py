@@ -75,9 +75,8 @@ def children() -> set[int]:
         return set()
     found: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(
-            FileNotFoundError, ProcessLookupError
-        ):  # a thread may end between being listed and being asked
+        # A thread may end between being listed and being asked.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found |= {int(child) for child in (task / "children").read_text("ascii").split()}
     return found
 
@@ -274,9 +273,8 @@ class TestItsProcess:
             "LC_CTYPE",
         }
 
-    @pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning"
-    )  # newer Pythons warn of forks beside threads
+    # Newer Pythons warn about forks beside threads.
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_a_fork_of_the_caller_leaves_it_alone(self, onnx: Any, tmp_path: Path) -> None:
         with load_classifier(identity(onnx, tmp_path)) as classifier:
             child = fork_that_closes(classifier)

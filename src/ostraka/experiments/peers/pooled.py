@@ -45,9 +45,8 @@ def _accuracy(data: PeerData, lambda_: float) -> float:
     from sklearn.linear_model import LogisticRegression
 
     parties, test = data.parties, data.test
-    strength = 1.0 / (
-        lambda_ * len(parties.labels)
-    )  # scikit-learn divides by it, and adds the losses up
+    # scikit-learn divides the penalty by it, and adds the losses up.
+    strength = 1.0 / (lambda_ * len(parties.labels))
     model = LogisticRegression(C=strength, fit_intercept=False, max_iter=MOST_ITERATIONS).fit(
         parties.features, parties.labels
     )

@@ -66,9 +66,8 @@ def train_batched(
     sizes = np.diff(starts)
     small = (sizes > 0) & (sizes * outputs <= LARGEST_SYSTEM)
     shares = labels.astype(np.float64)[:, None] if outputs == 1 else np.eye(n_classes)[labels]
-    from ostraka.party.training.kernels import (
-        all_parties,
-    )  # compiled when first used, then kept on disk
+    # Compiled when first used, then kept on disk.
+    from ostraka.party.training.kernels import all_parties
 
     all_parties(
         features, shares, np.asarray(starts), small, lambda_, 0.1 * tolerance, weights, norms
@@ -98,7 +97,6 @@ def _bounds(
         )
         here = sizes == size
         at_zero, at_one = shape.gradient_rounding(0.0), shape.gradient_rounding(1.0)
-        bounds[here] += (at_zero + (at_one - at_zero) * lengths[here]) * (
-            1.0 + 1e-9
-        )  # linear in ‖w‖, each party by itself
+        # The rounding is linear in ‖w‖, for each party separately.
+        bounds[here] += (at_zero + (at_one - at_zero) * lengths[here]) * (1.0 + 1e-9)
     return bounds

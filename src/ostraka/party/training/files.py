@@ -134,9 +134,8 @@ def _not_empty(name: str, content: bytes) -> bytes:
 
 
 def _checked_names(trusted: Iterable[str]) -> frozenset[str]:
-    names = (
-        () if isinstance(trusted, str) else tuple(trusted)
-    )  # a single text would be a list of letters
+    # A single text would become a list of letters.
+    names = () if isinstance(trusted, str) else tuple(trusted)
     if isinstance(trusted, str) or not all(isinstance(name, str) for name in names):
         raise ParameterError(
             "trusted",

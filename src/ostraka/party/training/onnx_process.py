@@ -293,9 +293,8 @@ class Worker:
 
 def _started(limits: Limits) -> subprocess.Popen[bytes]:
     """A Python without environment, user packages or working directory, but with our packages."""
-    environment = dict.fromkeys(
-        ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-    )  # threads take address space
+    # Every thread takes address space, which is bounded.
+    environment = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     if "LD_LIBRARY_PATH" in os.environ:  # some Pythons do not start without
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
     places = [
@@ -332,9 +331,8 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:
     """Kill, close and wait, so that no zombie is left."""
-    if (
-        os.getpid() != owner
-    ):  # a fork of the caller has a copy of this object, and must leave the process alone
+    # A fork of the caller has a copy of this object, and must leave the process alone.
+    if os.getpid() != owner:
         return
     process.kill()
     for pipe in _pipes(process):
