@@ -1,5 +1,4 @@
 """From parties to a model.
 
-`soft`, `vote` and `avg` are private and can release; `batch` and `indiv` are references for
-experiments.
+`batch` and `indiv` are references for experiments; all other methods are private and can release.
 """

@@ -74,7 +74,7 @@ class SimulatedParties:
         return kept
 
     def shortened_mean(self, k: int) -> Array:
-        """The value that the mean of the shortened parties would have: (k, c)."""
+        """The estimate that the mean of the shortened parties gives, divided by cf: (k, c)."""
         factors = self.factors()[:, k - 1]
         mean: Array = (self.sums[:, :k] * factors[:, np.newaxis, np.newaxis]).mean(
             axis=0

@@ -25,7 +25,7 @@ BATCHED_FROM = 64
 """Fewer parties are not worth loading compiled code for."""
 PARTIES_AT_ONCE = 2048
 MOST_ROWS = 2**32
-"""No poll has more."""
+"""No party has more."""
 
 Trained = tuple[list[str], Array]
 """Names and weights of a batch: (M, d) for two classes, (M, d, K) for more."""
