@@ -1,4 +1,7 @@
-"""`python -m benchmarks`: run every comparison, print tables, write benchmarks/results/core.json and core.md."""
+"""`python -m benchmarks`: run every comparison, print tables, write core.json and core.md.
+
+The files go to benchmarks/results.
+"""
 
 from __future__ import annotations
 

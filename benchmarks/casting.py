@@ -1,4 +1,4 @@
-"""Casting the ballots of an ensemble of linear classifiers, against the bare matrix product that it cannot do without."""
+"""Casting the ballots of linear classifiers, against the matrix product that it must do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`PrivateClassifier.fit` with a scikit-learn classifier per party, against the bare local fits on the same workers."""
+"""`PrivateClassifier.fit` with a scikit-learn classifier per party, against the bare local fits.
+
+Both use the same workers.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,8 @@ def compare() -> list[dict[str, Any]]:
     labels = (samples[:, :, 0] + 0.5 * rng.standard_normal((N_PARTIES, SAMPLES_EACH)) > 0).astype(
         np.int64
     )
-    labels[:, 0], labels[:, 1] = (
-        0,
-        1,
-    )  # every party has both classes, so that both sides train as often
+    # Every party has both classes, so that both sides train equally often.
+    labels[:, 0], labels[:, 1] = 0, 1
     parties = np.repeat(np.arange(N_PARTIES), SAMPLES_EACH)
     public = rng.standard_normal((N_AUXILIARY, N_FEATURES))
     batches = np.array_split(np.arange(N_PARTIES), 32)

@@ -1,4 +1,7 @@
-"""The auxiliary problem of the paper's intrusion task: 43 000 connections of KDD-99, one-hot encoded, labelled softly by an ensemble."""
+"""The auxiliary problem of the paper's intrusion task, labelled softly by an ensemble.
+
+It has 43 000 connections of KDD-99, one-hot encoded.
+"""
 
 from __future__ import annotations
 

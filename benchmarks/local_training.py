@@ -1,4 +1,7 @@
-"""All parties' local problems in one compiled loop, against a loop over scikit-learn's LogisticRegression at the same gradient norm."""
+"""All parties' local problems in one compiled loop, against a loop over scikit-learn.
+
+scikit-learn's LogisticRegression is driven to the same gradient norm.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ SETTINGS = {
 
 
 def compare() -> list[dict[str, Any]]:
-    """Seconds for all parties; scikit-learn's from a part of them, because all would take minutes."""
+    """Seconds for all parties; scikit-learn's from a part of them, as all would take minutes."""
     return [_row(name, *sizes) for name, sizes in SETTINGS.items()]
 
 
@@ -40,9 +43,8 @@ def _row(name: str, n_parties: int, n: int, d: int, n_classes: int) -> dict[str,
     rows = centres[labels] + 2.0 * rng.standard_normal((n_parties * n, d))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) * (1.0 + 1e-9)
     starts = np.arange(0, n_parties * n + 1, n)
-    train_batched(
-        rows[: 2 * n], labels[: 2 * n], starts[:3], n_classes, LAMBDA
-    )  # compiled before the clock starts
+    # Compile it before the clock starts.
+    train_batched(rows[: 2 * n], labels[: 2 * n], starts[:3], n_classes, LAMBDA)
     seconds = best_times(
         {"ours": lambda: train_batched(rows, labels, starts, n_classes, LAMBDA, GRADIENT_NORM)}
     )["ours"]
@@ -71,7 +73,7 @@ def _fit(rows: NDArray[np.float64], labels: NDArray[np.int64], tol: float) -> Lo
 
 
 def _loosest(rows: Any, labels: Any, parts: list[slice], n_classes: int) -> float:
-    """The loosest tolerance with which the peer reaches the gradient norm on all of a few parties."""
+    """The loosest tolerance at which the peer reaches the gradient norm on a few parties."""
     for tol in TOLERANCES:
         if (
             max(
@@ -88,7 +90,9 @@ def _norm(rows: Any, labels: Any, model: LogisticRegression, n_classes: int) -> 
     if n_classes == 2:
         risk = Risk(rows, labels.astype(float), loss_for(2), LAMBDA)
         weights = model.coef_[0]
-    else:  # classes that a party does not have carry no weight in scikit-learn's problem: compare on those it has
+    else:
+        # Classes that a party does not have carry no weight in scikit-learn's problem: compare on
+        # those it has.
         present = np.unique(labels)
         if len(present) == 2:
             risk = Risk(rows, (labels == present[1]).astype(float), loss_for(2), LAMBDA)

@@ -1,4 +1,7 @@
-"""What exactness costs: the exact ℓ2 draw against the fast one in doubles; a certified calibration against an exact draw."""
+"""What exactness costs: the exact ℓ2 draw against the fast one in doubles.
+
+Also a certified calibration against an exact draw.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def compare() -> list[dict[str, Any]]:
 
 
 def calibrations() -> list[dict[str, Any]]:
-    """Finding the scale for ε = 1, δ = 1e-6, by dimension: the ℓ2 noise, the Gaussian, and one draw of the former."""
+    """Finding the scale for ε = 1, δ = 1e-6, by dimension: ℓ2 noise, a Gaussian, and an ℓ2 draw."""
     rows = []
     for dimension in (3, 50, 250, 1000):
         noise = L2Noise(scale=1.0, spacing=2.0**-24, dimension=dimension)

@@ -1,6 +1,7 @@
-"""The certified solver against scikit-learn's, all driven to the same gradient norm on the same soft-labelled problem.
+"""The certified solver against scikit-learn's, on the same soft-labelled problem.
 
-scikit-learn takes hard labels, so every row enters twice, once as each class, weighted by its share of votes.
+All are driven to the same gradient norm. scikit-learn takes hard labels, so every row enters twice,
+once as each class, weighted by its share of votes.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def compare(auxiliary: AuxiliarySet, shares: NDArray[np.float64]) -> list[dict[s
 
 
 def _loosest(fit: Any, norm: Any, solver: str) -> float:
-    """The loosest tolerance with which the peer reaches the gradient norm (its last one, if none does)."""
+    """The loosest tolerance at which the peer reaches the gradient norm, or its last one."""
     for tol in TOLERANCES:
         if norm(fit(solver, tol)) <= GRADIENT_NORM:
             return tol

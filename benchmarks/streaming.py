@@ -1,4 +1,7 @@
-"""Adding up what arrives: ballots from a file, contributions from memory; against what cannot be done without, reading and summing them."""
+"""Adding up what arrives, against the work that cannot be avoided: reading and summing.
+
+Ballots come from a file, contributions from memory.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ N_DIFFERENT = 50
 
 
 def compare() -> list[dict[str, Any]]:
-    """Seconds, and how often the bare work could have been done meanwhile."""
+    """Seconds, and how many times the bare work could have been done meanwhile."""
     return [_ballots(), _contributions()]
 
 
@@ -83,9 +86,8 @@ def _contributions() -> dict[str, Any]:
 
 def _pieces(path: Path, size: int) -> Iterator[bytes]:
     with path.open("rb") as file:
-        os.posix_fadvise(
-            file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED
-        )  # from the disk, not from memory
+        # Read from the disk, not from memory.
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         while piece := file.read(size):
             yield piece
 

@@ -9,7 +9,7 @@ __all__ = ["best_times"]
 
 
 def best_times(contenders: Mapping[str, Callable[[], object]], rounds: int = 3) -> dict[str, float]:
-    """Seconds per contender: the best of several interleaved rounds, so that a noisy machine is noisy to all."""
+    """Seconds per contender: the best of several interleaved rounds, so noise hits all alike."""
     best = dict.fromkeys(contenders, float("inf"))
     for _ in range(rounds):
         for name, run in contenders.items():

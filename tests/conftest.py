@@ -7,9 +7,8 @@ from importlib.util import find_spec
 
 import pytest
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # tests run side by side; threads of their own only get in each other's way
+# Tests run side by side; more threads would only get in each other's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # one of scikit-learn's checks asks for it
 
 if find_spec("hypothesis"):  # the estimator's tests run without it, too
@@ -21,7 +20,7 @@ if find_spec("hypothesis"):  # the estimator's tests run without it, too
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where CI is set everything a test needs is installed: a skipped test is a failed one."""
+    """With CI set, everything a test needs is installed: a skipped test is a failed one."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if os.environ.get("CI") and skipped and not hasattr(session.config, "workerinput"):

@@ -61,7 +61,7 @@ def test_an_interruption_leaves_the_old_file(
 
 
 def test_a_killed_process_leaves_the_old_file(tmp_path: Path) -> None:
-    """Not even `except` runs then: what is left beside it is hidden, and the file itself is whole."""
+    """Then not even `except` runs: what is left behind is hidden, and the file itself is whole."""
     path = tmp_path / "file.csv"
     path.write_bytes(b"old")
     code = f"""

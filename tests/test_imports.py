@@ -116,7 +116,8 @@ def test_a_release_predicts_with_numpy_alone(tmp_path: Path) -> None:
     code = f"""
 from ostraka import Release
 import numpy as np
-print(Release.load({str(tmp_path / "model.ostraka")!r}).predict(np.array([[0.5, 0.1], [-0.5, 0.2]])))
+model = Release.load({str(tmp_path / "model.ostraka")!r})
+print(model.predict(np.array([[0.5, 0.1], [-0.5, 0.2]])))
 assert not any(name.split(".")[0] in ("scipy", "sklearn", "flint") for name in sys.modules)
 """
     done = run(blocked(["scipy", "sklearn", "flint", "pandas"]) + code)

@@ -1,4 +1,4 @@
-"""The poll as a value and as a file: one form, nothing private, and nothing but a FormatError for anything else."""
+"""The poll as a value and as a file: one form, nothing private, `FormatError` for anything else."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_sparse_samples_and_tables_travel() -> None:
 
 
 def test_what_is_not_needed_is_not_carried() -> None:
-    """Raw samples are for classifiers that vote; a party that sends labels needs features' geometry alone."""
+    """Raw samples are for classifiers that vote; a party that sends labels needs only geometry."""
     for name, poll in POLLS.items():
         tensors, _ = read_tensors(poll.to_bytes(), "poll")
         assert ("auxiliary.samples" in tensors) == poll.votes, name
@@ -171,7 +171,7 @@ def test_votes_of_any_classifier() -> None:
         poll.cast(lambda samples: np.full(len(samples), 7), "a")
 
 
-# ---- private auxiliary sets -------------------------------------------------------------------------------
+# ---- private auxiliary sets ----------------------------------------------------------------------
 
 
 def private_poll() -> tuple[Poll, AuxiliarySet]:
@@ -227,7 +227,7 @@ def test_parties_send_classifiers_and_one_sample_moves_its_own_votes(tmp_path: P
         Case("soft", 2, calibration="tight").poll().enclose(tmp_path / "mine.skops", "a")
 
 
-# ---- hostile files ----------------------------------------------------------------------------------------
+# ---- hostile files -------------------------------------------------------------------------------
 
 SMALL = Case("cells", 2).poll(parties=None, roll=["a", "b"])
 CONTENT = SMALL.to_bytes()
@@ -345,7 +345,7 @@ def test_polls_that_contradict_themselves_are_refused(change: Any) -> None:
 
 @pytest.mark.parametrize("name", POLLS)
 def test_what_loads_works(name: str) -> None:
-    """Every array of every method, cut and stretched: a party that could load such a poll must not stumble later."""
+    """Every array of every method, cut and stretched: a loaded poll must not fail later."""
     poll = POLLS[name]
     tensors, _ = read_tensors(poll.to_bytes(), "poll")
     for array in (each for each in tensors if each.startswith("method.")):
@@ -382,7 +382,7 @@ def test_other_files_are_named() -> None:
         Poll.from_bytes(write_tensors({"weights": np.zeros(3)}, {"other": "2"}))
 
 
-# ---- what a file states is not believed where the noise rests on it -----------------------------------------
+# ---- what a file states is not believed where the noise rests on it ------------------------------
 
 
 @pytest.mark.parametrize("method", ["soft", "vote"])
@@ -425,7 +425,8 @@ def test_a_second_round_carries_the_certificate_of_its_start(tmp_path: Path) -> 
     for forged in ("{}", honest.to_json().replace('"format":4', '"format":9')):
         with pytest.raises(FormatError):
             Poll.from_bytes(rewritten(put("method", "start_certificate", value=forged), poll))
-    # A cheaper certificate, true to itself: a ledger knows the one under which the start was charged.
+    # A cheaper certificate, consistent in itself: a ledger knows the one under which the start
+    # was charged.
     cheaper = Case("moments", 3).poll(epsilon=0.001).certificate(M).to_json()
     forged_poll = Poll.from_bytes(
         rewritten(put("method", "start_certificate", value=cheaper), poll)
@@ -451,7 +452,7 @@ def test_a_second_round_carries_the_certificate_of_its_start(tmp_path: Path) -> 
                 publish(each, tally, ledger=ledger)
 
 
-# ---- many parties' classifiers in one process ----------------------------------------------------------------
+# ---- many parties' classifiers in one process ----------------------------------------------------
 
 
 def test_one_partys_classifier_moves_no_other_ballot_and_shows_nothing(

@@ -1,4 +1,4 @@
-"""Every proof names the functions it covers; when one of them changes, the proof asks to be read again.
+"""Every proof names the functions it covers; if one of them changes, the proof must be re-read.
 
 After re-reading: `python tests/test_proofs.py avg soft` writes the new digests of these proofs.
 """
@@ -97,12 +97,13 @@ def test_a_changed_function_is_noticed(tmp_path: Path) -> None:
 
 
 def stamp(names: list[str]) -> None:
-    """Only those that were read: a digest that was renewed unread tells nothing."""
+    """Only those that were read: a digest renewed without reading proves nothing."""
     for proof in (proof for proof in PROOFS if proof.name.removesuffix(".proof.md") in names):
         text = DIGEST.sub("", proof.read_text("utf-8"))
         first, _, rest = text.partition("\n")
         proof.write_text(
-            f"{first}\n<!-- digest: {digest_of(proof)} -->\n{rest.lstrip(chr(10)) and chr(10) + rest.lstrip(chr(10))}",
+            f"{first}\n<!-- digest: {digest_of(proof)} -->\n"
+            f"{rest.lstrip(chr(10)) and chr(10) + rest.lstrip(chr(10))}",
             "utf-8",
         )
         print(proof.relative_to(SOURCE))

@@ -1,4 +1,4 @@
-"""Rows by a number each: what nobody meant to do is noticed, and nothing else."""
+"""Rows, known by one number each: accidents are noticed, and nothing else."""
 
 from __future__ import annotations
 

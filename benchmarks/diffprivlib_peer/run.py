@@ -1,13 +1,17 @@
-"""Logistic regression of IBM's diffprivlib on pooled data, in an environment of its own: see README.md.
+"""Logistic regression of IBM's diffprivlib on pooled data, in a separate environment.
 
-Guarantee: its ε is pure and about one SAMPLE (neighbours differ in one row). A whole party of up to n samples is protected at n times
-that, by group privacy, so for ε per party the library is given ε/n (`--samples-each`); with n = 1 the number stays a promise about
-samples.
+See README.md.
 
-Trust: one place holds everybody's rows. Tuning: C is chosen by test accuracy, best mean, which favours it.
+Guarantee: its ε is pure and about one SAMPLE (neighbours differ in one row). A whole party of up to
+n samples is protected at n times that, by group privacy, so for ε per party the library is given
+ε/n (`--samples-each`); with n = 1 the number stays a promise about samples.
 
-Source: Chaudhuri, Monteleoni, Sarwate 2011 (objective perturbation), as implemented in diffprivlib 0.6.6. Rows must lie in the unit ball
-and data_norm stays 1: at other norms the library's sensitivity is wrong.
+Trust: one place holds everybody's rows. Tuning: C is chosen by test accuracy, best mean, which
+favours it.
+
+Source: Chaudhuri, Monteleoni, Sarwate 2011 (objective perturbation), as implemented in diffprivlib
+0.6.6. Rows must lie in the unit ball and data_norm stays 1: at other norms the library's
+sensitivity is wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +42,8 @@ def main() -> None:
         "data",
         type=Path,
         nargs="+",
-        help="npz with features, labels, test_features, test_labels, and test_repeats if rows stand for several",
+        help="npz with features, labels, test_features, test_labels, "
+        "and test_repeats if rows stand for several",
     )
     parser.add_argument(
         "--epsilon",
@@ -75,7 +80,8 @@ def read(path: Path) -> dict[str, Array]:
     longest = float(np.linalg.norm(data["features"], axis=1).max())
     if not longest <= LARGEST_NORM:
         sys.exit(
-            f"A row has the norm {longest}; allowed: up to 1. Scale by a public number. Nothing was fitted."
+            f"A row has the norm {longest}; allowed: up to 1. "
+            "Scale by a public number. Nothing was fitted."
         )
     return data
 
@@ -110,9 +116,8 @@ def accuracy(data: dict[str, Array], epsilon: float, C: float, seed: int) -> flo
         epsilon=epsilon, data_norm=1.0, C=C, fit_intercept=False, max_iter=1000, random_state=seed
     )
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # deprecated names inside the library, and noise that keeps lbfgs from converging
+        # The library uses deprecated names, and its noise keeps lbfgs from converging.
+        warnings.simplefilter("ignore")
         right = (
             model.fit(data["features"], data["labels"]).predict(data["test_features"])
             == data["test_labels"]

@@ -1,4 +1,7 @@
-"""Write splits of the comparison for diffprivlib: python -m benchmarks.diffprivlib_peer.splits har 3 folder."""
+"""Write splits of the comparison for diffprivlib.
+
+Usage: python -m benchmarks.diffprivlib_peer.splits har 3 folder
+"""
 
 from __future__ import annotations
 

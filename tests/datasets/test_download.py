@@ -1,4 +1,4 @@
-"""Downloads from a server of our own: whole or not at all, continued where that is safe, refused where it is not."""
+"""Downloads from a server of our own: whole or not at all, continued only where that is safe."""
 
 from __future__ import annotations
 
@@ -247,9 +247,8 @@ class TestRefusals:
         site.content = content
         assert reason in str(failure(a_file(site.url()), tmp_path))
         site.content = CONTENT
-        assert (
-            obtain(a_file(site.url()), tmp_path).read_bytes() == CONTENT
-        )  # nothing of the wrong one is left to go on from
+        # Nothing of the wrong file is left to continue from.
+        assert obtain(a_file(site.url()), tmp_path).read_bytes() == CONTENT
 
     def test_a_page_in_place_of_a_file(self, site: Site, tmp_path: Path) -> None:
         site.content = b"<html>moved</html>"

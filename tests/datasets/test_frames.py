@@ -78,5 +78,5 @@ def test_numbers_are_read_exactly(path: Path) -> None:
 
 
 def test_other_encodings_are_named(path: Path) -> None:
-    with pytest.raises(FormatError, match=r"byte 8 is no UTF-8; save it as CSV UTF-8"):
+    with pytest.raises(FormatError, match=r"byte 8 is not UTF-8; save it as CSV UTF-8"):
         read(path, "name\nZoë\n".encode("latin-1").replace(b"Zo\xeb", b"Zoe\xeb"))

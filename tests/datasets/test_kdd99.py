@@ -27,7 +27,8 @@ MEMORY_MIB = 1.2 * 1024
 def real() -> Dataset:
     if not (TRAIN.exists() and TEST.exists()):
         pytest.skip(
-            f"{TRAIN.name} and {TEST.name} are not both in {DATA}; set OSTRAKA_DATA to the folder that holds them"
+            f"{TRAIN.name} and {TEST.name} are not both in {DATA}; "
+            "set OSTRAKA_DATA to the folder that holds them"
         )
     return load("kdd99", DATA)
 
@@ -120,8 +121,10 @@ class TestTheRealData:
             pytest.skip("the peak of a process's memory is read from /proc")
         # VmHWM and not ru_maxrss, which a child inherits from whoever started it.
         code = (
-            "import re, sys; from pathlib import Path; from ostraka.datasets import load; load('kdd99', sys.argv[1]);"
-            "print(int(re.search(r'VmHWM:\\s*(\\d+) kB', Path('/proc/self/status').read_text())[1]) / 1024)"
+            "import re, sys; from pathlib import Path; from ostraka.datasets import load; "
+            "load('kdd99', sys.argv[1]);"
+            "status = Path('/proc/self/status').read_text();"
+            "print(int(re.search(r'VmHWM:\\s*(\\d+) kB', status)[1]) / 1024)"
         )
         done = subprocess.run(
             [sys.executable, "-c", code, str(DATA)], capture_output=True, text=True, check=True
@@ -130,7 +133,10 @@ class TestTheRealData:
         assert float(done.stdout) < MEMORY_MIB
 
 
-ROW = "0,tcp,http,SF,181,5450,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,8,8,0.00,0.00,0.00,0.00,1.00,0.00,0.00,9,9,1.00,0.00,0.11,0,0,0,0,0,normal."
+ROW = (
+    "0,tcp,http,SF,181,5450,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,8,8,0.00,0.00,0.00,0.00,1.00,0.00,0.00,"
+    "9,9,1.00,0.00,0.11,0,0,0,0,0,normal."
+)
 
 
 def written(path: Path, *rows: str) -> Path:

@@ -1,4 +1,4 @@
-"""Tables in every format: what is read is what was written, and what cannot be read is said in words."""
+"""Tables in every format: what is read is what was written, and what cannot be read is named."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class TestFrames:
         assert table.labels.tolist() == ["a", "1", "2"]
 
     def test_a_long_column_has_one_type(self, tmp_path: Path) -> None:
-        """pandas guesses anew for every part of a file, so that a class 1 would become two classes, 1 and '1'."""
+        """pandas guesses again for every part of a file: a class 1 would become two, 1 and '1'."""
         lines = ["x,y", *["0,1"] * 300_000, *["0,a"] * 300_000]
         table = tables.read(written(tmp_path / "t.csv", "\n".join(lines)), label_column="y")
         assert table.labels is not None
@@ -198,7 +198,8 @@ class TestFramesThatAreRefused:
         path = written(tmp_path / "t.csv", f"a,y\n1,u\n2,{cell}\n")
         parts = (
             "Column 'y' of t.csv has missing values, first in row 1 (counting from 0).",
-            "Fill in or drop those rows; in a CSV file the words NA, None and null count as missing",
+            "Fill in or drop those rows; "
+            "in a CSV file the words NA, None and null count as missing",
         )
         refused(InputError, path, *parts, **{option: "y"})
 
@@ -214,7 +215,8 @@ class TestFramesThatAreRefused:
         refused(
             FormatError,
             path,
-            "not a valid csv table: the rows of t.csv have more fields than its first line has names",
+            "not a valid csv table: "
+            "the rows of t.csv have more fields than its first line has names",
             "Nothing was loaded",
         )
         refused(
@@ -274,7 +276,8 @@ class TestFramesThatAreRefused:
         refused(
             FormatError,
             path,
-            f"not a valid csv table: t.csv{suffix} cannot be read (No columns to parse from file). Nothing was loaded.",
+            f"not a valid csv table: t.csv{suffix} cannot be read (No columns to parse from file). "
+            "Nothing was loaded.",
         )
 
     def test_an_empty_parquet(self, tmp_path: Path) -> None:
@@ -623,7 +626,10 @@ class TestFolders:
         assert (table.labels.tolist(), table.parties.tolist()) == ([0, 1, 1], ["p", "p", "q"])
 
     def test_sparse_files_mean_the_same_columns(self, tmp_path: Path) -> None:
-        """A party whose rows lack the last columns, or column 0, would be refused or shifted if its file were read alone."""
+        """A party whose rows lack the last columns, or column 0, would be refused or shifted.
+
+        That is, if its file were read alone.
+        """
         written(tmp_path / "p.svm", "1 0:5 3:1\n")
         written(tmp_path / "q.svm.gz", gzip.compress(b"0 1:7\n1 2:8\n"))
         table = tables.read(tmp_path, label_column="label")
@@ -729,7 +735,10 @@ class TestNames:
     )
     def test_wrong_endings(self, tmp_path: Path, name: str) -> None:
         path = written(tmp_path / name, "a\n1\n")
-        allowed = "a .csv or .svm file (also .gz or .zst), a .parquet or .npz file, or a folder with one such file per party"
+        allowed = (
+            "a .csv or .svm file (also .gz or .zst), a .parquet or .npz file, "
+            "or a folder with one such file per party"
+        )
         refused(
             ParameterError,
             path,
@@ -752,7 +761,8 @@ class TestWriting:
     def test_other_formats_are_only_read(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(
             ParameterError,
-            match=r"out = .* is not allowed\. Allowed: a \.csv \(also \.gz, \.zst\) or \.parquet file\.",
+            match=r"out = .* is not allowed\. "
+            r"Allowed: a \.csv \(also \.gz, \.zst\) or \.parquet file\.",
         ):
             tables.write(FRAME, tmp_path / name)
         assert not list(tmp_path.iterdir())

@@ -89,7 +89,8 @@ class TestTheRealRows:
         shutil.copyfile(SAMPLE, tmp_path / SAMPLE.name)
         with pytest.raises(
             InputError,
-            match=r"a small sample .* days 0 to 19 are needed and did not come\. Put url_svmlight\.tar\.gz .* 'urls', which stands",
+            match=r"a small sample .* days 0 to 19 are needed and could not be downloaded\. "
+            r"Put url_svmlight\.tar\.gz .* 'urls', which stands",
         ):
             load("url", tmp_path)
 

@@ -95,7 +95,8 @@ def test_the_real_data(tmp_path: Path) -> None:
     )
     assert labels.sum() == 167_737
     assert Counter(sources.tolist()) == SOURCES
-    # The shuffle mixes: each part's share of each source is within 6 deviations of the whole's (chance of a false alarm below 1e-7).
+    # The shuffle mixes: each part's share of each source is within 6 deviations of
+    # the whole's (chance of a false alarm below 1e-7).
     for name, n in SOURCES.items():
         share = n / 342_548
         deviation = math.sqrt(share * (1 - share) / 200_000)
@@ -115,7 +116,8 @@ class TestOtherFiles:
     def test_a_missing_one_says_what_it_must_look_like(self, tmp_path: Path) -> None:
         with pytest.raises(
             DownloadError,
-            match=r"no public address has it\. It is a gzipped CSV file with the columns url, label .*ISCX",
+            match=r"no public address has it\. "
+            r"It is a gzipped CSV file with the columns url, label .*ISCX",
         ):
             load("urls", tmp_path)
 

@@ -1,4 +1,4 @@
-"""The comparison runs ours, the paper's and the peers on the same splits, and goes on where it stopped."""
+"""The comparison runs ours, the paper's and the peers on the same splits, and can be resumed."""
 
 from __future__ import annotations
 

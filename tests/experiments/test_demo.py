@@ -1,4 +1,7 @@
-"""The demonstration says what its text says: soft above vote, tight above paper, private below pooled, auto useful at ε = 1."""
+"""The demonstration does what its text says.
+
+Soft is above vote, tight above paper, private below pooled, and auto is useful at ε = 1.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,11 @@ def test_soft_reads_more_than_vote(shown: Demonstration) -> None:
 
 
 def test_tight_reads_more_than_paper(shown: Demonstration) -> None:
-    """The same seeds, less noise. Where both are guesses, chance decides: only compared where one of them is clearly better than that."""
+    """The same seeds, less noise.
+
+    Where both are guesses, chance decides: they are compared only where one of them is clearly
+    better than that.
+    """
     for epsilon in EPSILONS:
         tight, paper = shown.mean("avg", "tight", epsilon), shown.mean("avg", "paper", epsilon)
         assert tight >= paper or max(tight, paper) < 0.2, epsilon

@@ -68,7 +68,10 @@ def test_noise_of_an_epsilon_is_scaled_noise_of_one() -> None:
 
 
 def test_lengths_are_gamma_and_under_the_hypothesis_exponential() -> None:
-    """Means of 4000 draws; each test fails by chance with probability below 1e-9 (six standard errors)."""
+    """Means of 4000 draws; each test fails by chance with probability below 1e-9.
+
+    That is six standard errors.
+    """
     (method, mechanism), n = made(), 4000
     scale, dimension = mechanism.noise_scale / mechanism.divisor, mechanism.dimension
     for noise, mean, sd in (
@@ -82,8 +85,7 @@ def test_lengths_are_gamma_and_under_the_hypothesis_exponential() -> None:
 def test_the_model_without_noise_is_the_vector_on_its_grid() -> None:
     method, mechanism = made()
     weights = np.random.default_rng(0).standard_normal((4, 3))
-    weights -= weights.mean(
-        axis=1, keepdims=True
-    )  # differences of classes are all that tight coordinates keep
+    # Tight coordinates keep only differences of classes.
+    weights -= weights.mean(axis=1, keepdims=True)
     vector = (100 * method.rounded(weights[np.newaxis])[0]).tolist()
     assert np.abs(weights_of(vector, method, mechanism) - weights).max() < 2.0 * mechanism.grid

@@ -34,7 +34,7 @@ def test_values_without_noise() -> None:
 
 
 def test_a_curve_holds_until_it_first_breaks() -> None:
-    """On a line over log 1/ε from (0.1, 0.6) to (1, 0.3); what lies beyond a break does not count."""
+    """On a line over log 1/ε from (0.1, 0.6) to (1, 0.3); nothing beyond a break counts."""
     assert by_name(HAR)["soft above indiv until 1/ε ="] == pytest.approx(0.1 * 10 ** (1 / 3))
 
 

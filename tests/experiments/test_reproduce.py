@@ -119,7 +119,10 @@ class TestHar:
 @needs_data
 @pytest.mark.slow
 def test_the_mean_is_what_pulls_avg_down() -> None:
-    """Without centring, the averaged weights are biased along the mean of the features; taken out afterwards, avg recovers."""
+    """Without centring, the averaged weights are biased along the mean of the features.
+
+    If the bias is removed afterwards, avg recovers.
+    """
     settings, data = Settings(task="har"), load("har")
     before, after = [], []
     for trial in range(3):

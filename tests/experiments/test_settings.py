@@ -1,4 +1,4 @@
-"""Settings: checked at birth; their digest and streams change with what matters, and with nothing else."""
+"""Settings are checked when made; their digest and streams change only with what matters."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def test_the_digest_names_everything_that_numbers_depend_on() -> None:
         {"hypothesis": True},
     ]
     assert {next(iter(change)) for change in changed} == set(BASE.to_dict())
-    digests = {replace(BASE, **change).digest for change in changed} | {BASE.digest}  # type: ignore[arg-type]
+    digests = {
+        replace(BASE, **change).digest  # type: ignore[arg-type]
+        for change in changed
+    } | {BASE.digest}
     assert len(digests) == len(changed) + 1
     assert replace(BASE).digest == BASE.digest
 

@@ -43,7 +43,10 @@ def test_two_trials_draw_different_parties() -> None:
 @pytest.mark.parametrize("name", ["har", "kdd99", "digits"])
 @pytest.mark.parametrize("centre", [False, True])
 def test_features_follow_from_the_auxiliary_samples_alone(name: str, centre: bool) -> None:
-    """Private and test rows may be anything: neither the map nor the auxiliary features move; every row stays in the unit ball."""
+    """Private and test rows may be anything: the map and the auxiliary features do not move.
+
+    Every row stays in the unit ball.
+    """
     generator = stream(3)
     samples = generator.random((400, 70)).astype(np.float32)
     task = replace(TASKS[name], n_auxiliary=200, samples_each=5)

@@ -113,7 +113,9 @@ def test_a_method_left_out_changes_nothing_for_the_others() -> None:
     assert alone == [m for m in every if m.method == "vote"]
 
 
-def test_other_local_classifiers_vote_and_average_nothing(small_task: PaperTask) -> None:  # noqa: F811
+def test_other_local_classifiers_vote_and_average_nothing(
+    small_task: PaperTask,  # noqa: F811
+) -> None:
     measured = run_trial(small_dataset(3), replace(SETTINGS, local="tree"), 40, 0)
     assert {m.method for m in measured} == {"batch", "indiv", "soft", "vote"}
     assert 0.4 < at(measured, "indiv", "none", 0.0)[0] < at(measured, "batch", "none", 0.0)[0]

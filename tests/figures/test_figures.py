@@ -16,7 +16,8 @@ matplotlib = pytest.importorskip(
     "matplotlib", reason="matplotlib is not installed (pip install 'ostraka[figures]')"
 )
 
-from ostraka.expect.forecast import Forecast  # noqa: E402 - after the check that matplotlib is there
+# Imported after the check that matplotlib is there.
+from ostraka.expect.forecast import Forecast  # noqa: E402
 from ostraka.expect.planner import METHODS, Setting  # noqa: E402
 from ostraka.experiments.results import Row  # noqa: E402
 from ostraka.figures.accuracy import draw_accuracy  # noqa: E402
@@ -256,7 +257,10 @@ def test_without_a_suffix_it_is_a_png(draw: Callable[[Path], None], tmp_path: Pa
 
 @ALL
 def test_no_window_is_needed(draw: Callable[[Path], None], tmp_path: Path) -> None:
-    """The figure is drawn without pyplot, which would look for a display, keep every figure and change global settings."""
+    """The figure is drawn without pyplot.
+
+    It would look for a display, keep every figure and change global settings.
+    """
     before = dict(matplotlib.rcParams)
     known = "matplotlib.pyplot" in sys.modules
     draw(tmp_path / "figure.png")

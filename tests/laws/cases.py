@@ -1,4 +1,4 @@
-"""Every private method, both ways of counting classes, every kind of promise: what the laws are run on."""
+"""Every private method, two and more classes, every kind of promise: what the laws run on."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def rehearsed(poll: Poll, tally: Tally, seed: int = 0) -> Rehearsed:
 
 
 def distance(one: Exact, other: Exact, certificate: Certificate) -> Fraction:
-    """How far apart two vectors are, in the certificate's norm (squared for L2) and worth: exact."""
+    """How far apart two vectors are, in the certificate's norm (squared for L2), exactly."""
     gaps = [(a - b) * Fraction(certificate.grid) for a, b in zip(one, other, strict=True)]
     return sum(map(abs, gaps)) if certificate.norm == "l1" else sum(gap**2 for gap in gaps)
 
@@ -146,7 +146,7 @@ def allowed(certificate: Certificate, share: float = 1.0) -> Fraction:
 
 
 def replacements(case: Case) -> Iterator[tuple[Array, Array]]:
-    """What a party may have instead: nothing, one sample, many, one class only, huge and tiny numbers."""
+    """What a party may have instead: nothing, one sample, many, one class, extreme numbers."""
     rng = np.random.default_rng(7)
     for n in (0, 1, 2, 7, 300):
         yield rows(rng, n), rng.integers(0, case.n_classes, n)

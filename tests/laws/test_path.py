@@ -64,7 +64,7 @@ def test_the_cases_are_all_methods_that_can_be_released() -> None:
     assert {case.method for case in CASES} == set(CATALOGUE) - {"auto"}
 
 
-# ---- one path, several transports -----------------------------------------------------------------------
+# ---- one path, several transports ----------------------------------------------------------------
 
 
 @every_case
@@ -115,7 +115,7 @@ def test_workers_do_not_matter(case: Case) -> None:
     ids=str,
 )
 def test_holders_who_add_up_their_persons_give_what_the_persons_would(case: Case) -> None:
-    """Theory 6.8: the sum over holders is the sum over persons, and the mechanism is the same."""
+    """The sum over holders is the sum over persons, and the mechanism is the same."""
     poll = case.poll(protects="person", parties=None, persons=M)
     world = case.world()
     of_parties = case.poll()
@@ -140,14 +140,14 @@ def test_holders_who_add_up_their_persons_give_what_the_persons_would(case: Case
     assert "two holders" in str(promised)
 
 
-# ---- how far one party moves what gets the noise --------------------------------------------------------
+# ---- how far one party moves what gets the noise -------------------------------------------------
 
 
 @pure_cases
 def test_replacing_one_party_moves_the_vector_by_no_more_than_the_certificate_says(
     case: Case,
 ) -> None:
-    """A replay of the whole way to the noise, in neighbouring worlds; exact arithmetic on the result."""
+    """A replay of the whole way to the noise, in neighbouring worlds, with exact arithmetic."""
     poll, world = case.poll(), case.world()
     certificate = poll.certificate(M)
     here = vector(poll, in_process(poll, world))
@@ -158,7 +158,10 @@ def test_replacing_one_party_moves_the_vector_by_no_more_than_the_certificate_sa
 
 @pytest.mark.parametrize("case", [case for case in PURE if not case.ours], ids=str)
 def test_a_party_against_all_comes_within_a_tenth_of_the_certificate(case: Case) -> None:
-    """With samples all alike and λ large the declared sensitivity is nearly reached, so that half of it would be caught."""
+    """With samples all alike and λ large, the declared sensitivity is nearly reached.
+
+    So half of it would be caught.
+    """
     features = np.zeros((40, D))
     features[:, 0] = 1.0
     poll = case.poll(AuxiliarySet(features, tuple(range(case.n_classes))), lambda_=20.0, parties=7)
@@ -249,7 +252,7 @@ def test_who_has_no_rows_counts(case: Case) -> None:
         assert not poll.contribute(np.zeros((0, D)), [], "b").values.any()
 
 
-# ---- the promise ----------------------------------------------------------------------------------------
+# ---- the promise ---------------------------------------------------------------------------------
 
 
 @every_case
@@ -309,7 +312,10 @@ def test_tight_is_never_noisier_than_paper(case: Case) -> None:
 
 @every_case
 def test_models_learn_what_is_plain_to_see(case: Case) -> None:
-    """No promise of accuracy: only that the pieces fit together. The class is the largest of the first features, next to no noise."""
+    """No promise of accuracy: only that the pieces fit together.
+
+    The class is the largest of the first features, with next to no noise.
+    """
     rng = np.random.default_rng(9)
     auxiliary = case.auxiliary()
     features = (unit_rows(rng, 20, D) * EXTENTS for _ in range(150))
@@ -323,7 +329,7 @@ def test_models_learn_what_is_plain_to_see(case: Case) -> None:
     )
 
 
-# ---- the one door ---------------------------------------------------------------------------------------
+# ---- the one door --------------------------------------------------------------------------------
 
 
 @every_case
@@ -334,7 +340,7 @@ def test_a_release_is_drawn_from_the_operating_system_and_a_rehearsal_from_its_s
     tally = in_process(poll, case.world())
     assert isinstance(publish(poll, tally), Release)
     mechanism, exact = poll.mechanism(M), vector(poll, tally)
-    # Of at least 2^20 units: equal with a probability below 1e-5.
+    # Each is at least 2^20 units: equal with a probability below 1e-5.
     assert mechanism.draw(exact, Entropy()) != mechanism.draw(exact, Entropy())
     first, second = (rehearsed(poll, tally, 3) for _ in range(2))
     assert (first.model.weights == second.model.weights).all()
@@ -343,7 +349,7 @@ def test_a_release_is_drawn_from_the_operating_system_and_a_rehearsal_from_its_s
 
 
 class Watched:
-    """Notes what happens, and in which order."""
+    """Records what happens, and in which order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, law: type) -> None:
         self.happened: list[str] = []
@@ -478,7 +484,7 @@ def test_what_comes_out_can_be_kept_and_made_anew(case: Case, tmp_path: Path) ->
         loaded.refit(poll=case.poll(epsilon=3.0))
 
 
-# ---- nothing fails once noise was drawn -----------------------------------------------------------------
+# ---- nothing fails once noise was drawn ----------------------------------------------------------
 
 POLLS = {case: case.poll(epsilon=epsilon) for epsilon in (0.01, 1e6) for case in PURE}
 huge = st.sampled_from(
@@ -519,7 +525,7 @@ def test_nobodys_floating_point_traps_show_the_data(case: Case) -> None:
         publish(poll, tallies[0])
 
 
-# ---- refusals -------------------------------------------------------------------------------------------
+# ---- refusals ------------------------------------------------------------------------------------
 
 
 @every_case
@@ -632,11 +638,14 @@ def test_gaussian_noise_needs_a_delta_and_cells_have_their_own() -> None:
         assert poll.certificate(M).noise == noise
 
 
-# ---- by counting ----------------------------------------------------------------------------------------
+# ---- by counting ---------------------------------------------------------------------------------
 
 N_RELEASES = 1500
 FAILURE = 1e-7
-"""How likely each of the two ends of a comparison is to mislead: a correct mechanism fails with less than 2e-7."""
+"""How likely each end of a comparison is to mislead.
+
+A correct mechanism fails with a probability below 2e-7.
+"""
 
 
 def opposite_worlds(method: str) -> tuple[Poll, Exact, Exact]:
@@ -660,8 +669,12 @@ def opposite_worlds(method: str) -> tuple[Poll, Exact, Exact]:
 
 
 def loss_at_least(poll: Poll, mechanism: Mechanism, here: Exact, there: Exact) -> float:
-    """A ratio of probabilities of one outcome, "yes" for the sample, that is exceeded for sure (but for the stated failure)."""
-    # The vectors lie on both sides of `centre`, which is taken away so that they are told apart best.
+    """A ratio of probabilities of one outcome, "yes" for the sample, that is surely exceeded.
+
+    That is, except for the stated failure.
+    """
+    # The vectors lie on both sides of `centre`, which is taken
+    # away so that they are told apart best.
     centre = [(a + b) // 2 for a, b in zip(here, there)]
     found = []
     for total in (here, there):
@@ -700,7 +713,10 @@ def test_half_the_noise_is_caught(method: str) -> None:
 
 @pytest.mark.slow
 def test_two_coordinates_hide_a_party_too_and_half_the_noise_does_not() -> None:
-    """D = 2, the law alone: the outcome "beyond the first world's sum, in the direction of the move"; 2·6000 draws, failure as above."""
+    """D = 2, the law alone, for one outcome; 2·6000 draws, failure as above.
+
+    The outcome is "beyond the first world's sum, in the direction of the move".
+    """
 
     def ratio(scale: float) -> float:
         law = l2_law(1.0, 0.0, scale * 2.0**10, 2)
@@ -717,7 +733,7 @@ def test_two_coordinates_hide_a_party_too_and_half_the_noise_does_not() -> None:
     assert ratio(0.5) > np.e
 
 
-# ---- mutants: laws that cannot fail would be worth nothing ------------------------------------------------
+# ---- mutants: laws that cannot fail would be worth nothing ---------------------------------------
 
 
 def test_a_domain_that_is_not_checked_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Tables as people have them: texts, dates and gaps go every way as they are, and every way alike."""
+"""Tables as people have them: texts, dates and gaps give the same results every way they go."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def test_a_poll_survives_the_disk_with_its_columns(poll: Poll) -> None:
     assert poll.task.columns.names == tuple(PUBLIC.columns)
     kinds = [column.kind for column in poll.task.columns.columns]
     assert kinds == ["number", "category", "date", "boolean", "number", "number"]
-    assert poll.task.columns.columns[4].unit is not None, "incomes have a long tail"  # type: ignore[union-attr]
+    income = poll.task.columns.columns[4]
+    assert income.unit is not None, "incomes have a long tail"  # type: ignore[union-attr]
 
 
 def test_classifiers_that_vote_see_the_raw_table() -> None:
@@ -179,7 +180,7 @@ def test_onnx_predicts_the_same_from_raw_columns(model: PrivateClassifier) -> No
 
 
 def test_no_partys_entries_move_anothers_contribution() -> None:
-    """A text among the ages of one party changes the type of everybody's column, and nothing else of theirs."""
+    """A text among one party's ages changes the type of everybody's column, and nothing else."""
     poll = Poll.create(PUBLIC, classes=CLASSES, epsilon=5.0, parties=150, method="cells")
 
     def contributions(frame: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -215,7 +216,7 @@ def run(folder: Path, *words: str) -> str:
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".csv.gz"])
 def test_files_go_the_whole_way(tmp_path: Path, ending: str) -> None:
-    """poll create, contribute, release, learn, predict, inspect, export: from tables as they are."""
+    """poll create, contribute, release, learn, predict, inspect, export: from raw tables."""
     from ostraka.datasets import tables
 
     tables.write(PUBLIC, tmp_path / f"public{ending}")

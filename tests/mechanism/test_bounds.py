@@ -1,4 +1,7 @@
-"""Attacks on the bounds: no searched pair of neighbouring worlds exceeds them, some come close, and a wrong bound is caught."""
+"""Attacks on the bounds: no searched pair of neighbouring worlds exceeds them.
+
+Some come close, and a wrong bound is caught.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ def test_the_bounds_are_nearly_attained_at_a_large_lambda(loss: Loss, factor: fl
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge(0.5), Softmax(2), Softmax(6)], ids=str)
 def test_the_ball_is_attained_by_one_sample(loss: Loss) -> None:
-    """A single sample of the right length has a minimiser of length √(ω/λ): the ball cannot be smaller."""
+    """A single sample of the right length has a minimiser of length √(ω/λ): the bound is tight."""
     lambda_ = 1e-4
     radius = minimiser_radius(loss, lambda_)
     longest = max(
@@ -122,7 +125,7 @@ def with_replaced_sample(world: World, rng: np.random.Generator) -> World:
 
 
 def private_attack(name: str, bound: Bound, loss: Loss, lambda_: float) -> float:
-    """One party flips and one auxiliary sample is replaced, with any counts of the others on the new sample."""
+    """One party flips and one auxiliary sample is replaced, with any counts on the new one."""
     rng = np.random.default_rng(3)
     label = soft_shares if name == "soft" else majority
     worst = 0.0
@@ -224,7 +227,10 @@ def test_forgetting_the_replaced_sample_is_caught() -> None:
 
 
 def test_the_papers_constants() -> None:
-    """2/(λM), √2/(λM), 2/λ, √2/λ, 2/(λM), 2√2/(λM), and (N+M−1)/N for a private auxiliary set, up to rounding up."""
+    """The paper's numbers, up to rounding up.
+
+    2/(λM), √2/(λM), 2/λ, √2/λ, 2/(λM), 2√2/(λM), and (N+M−1)/N for a private auxiliary set.
+    """
     lam, m, n = 1e-4, 1000, 300
     binary, multi = Logistic(), Softmax(6)
     root2 = math.sqrt(2)

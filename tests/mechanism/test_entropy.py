@@ -15,7 +15,10 @@ def test_entropy_gives_n_bits(n):
 
 
 def test_every_bit_of_entropy_is_fair():
-    """False alarm: a Binomial(4000, 1/2) is off by 250 with probability ≤ 2·exp(−2·250²/4000) < 6e-14; 64 bits."""
+    """64 bits. False alarm: below 6e-14 for each.
+
+    A Binomial(4000, 1/2) is off by 250 with probability ≤ 2·exp(−2·250²/4000).
+    """
     draws = [Entropy().bits(64) for _ in range(4000)]
     for position in range(64):
         ones = sum(draw >> position & 1 for draw in draws)

@@ -1,7 +1,7 @@
-"""Rounded Gaussian noise: its law, its exact curve against oracles, certified calibration, and mutants that must be caught.
+"""Rounded Gaussian noise: its law, its curve against oracles, its calibration, and mutants.
 
-Where bits are seeded a test gives the same answer every time: "false alarm" is then the probability that a correct sampler had been given a
-seed that fails.
+Where bits are seeded a test gives the same answer every time: "false alarm" is then the
+probability that a correct sampler had been given a seed that fails.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def exact_rows(scale: float, dimension: int, n_draws: int) -> np.ndarray:
     return np.array([gaussian.draw_units(law_of(scale, dimension), source) for _ in range(n_draws)])
 
 
-# ---- the law -------------------------------------------------------------------------------------------------------
+# ---- the law -------------------------------------------------------------------------------------
 
 
 def law_p_value(units: np.ndarray, scale: float) -> float:
@@ -83,7 +83,10 @@ def test_a_wrong_scale_and_a_floor_instead_of_rounding_are_caught():
 
 @pytest.mark.slow
 def test_coordinates_are_independent():
-    """Rank correlations of values and of sizes, of coordinates in a pair and of different pairs. False alarm: 1e-6 each."""
+    """Rank correlations of values and of sizes, of coordinates in a pair and of different pairs.
+
+    False alarm: 1e-6 each.
+    """
     rows = exact_rows(100.0, 4, 5000)
     for other in (1, 2, 3):
         assert stats.spearmanr(rows[:, 0], rows[:, other]).pvalue > ALARM
@@ -113,7 +116,7 @@ def test_integers_are_those_of_the_oracle(dimension, scale):
         assert source.n_passes == 1
 
 
-# ---- the curve -----------------------------------------------------------------------------------------------------
+# ---- the curve -----------------------------------------------------------------------------------
 
 
 def oracle_delta(epsilon: float, scale: float) -> mpmath.mpf:
@@ -207,12 +210,15 @@ def discrete_delta(epsilon: float, scale: float) -> float:
 
 
 def test_the_curve_does_not_hold_for_the_discrete_gaussian():
-    """Why the noise is a rounded one."""
+    """Why the noise is rounded."""
     assert discrete_delta(1.0, 2.0) > 0.0072 > 0.0069 > law_of(2.0).delta(1.0, 1.0)
 
 
 def hockey_stick(units: np.ndarray, shift: np.ndarray, epsilon: float) -> float:
-    """A lower bound on δ at ε between the inputs 0 and −shift, wrong with probability < 1e-6: half-spaces across the shift."""
+    """A lower bound on δ at ε between the inputs 0 and −shift, wrong with probability < 1e-6.
+
+    It counts in half-spaces across the shift.
+    """
     here, there = units @ shift, (units - shift) @ shift
     thresholds = np.quantile(here, np.linspace(0.02, 0.98, 25))
     n, level = len(units), ALARM / 50
@@ -229,13 +235,16 @@ def hockey_stick(units: np.ndarray, shift: np.ndarray, epsilon: float) -> float:
 @pytest.mark.parametrize("shift", [(5, 0, 0), (3, 4, 0), (-2, 1, 2)])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_no_event_tells_neighbours_apart_by_more_than_epsilon_and_delta(epsilon, shift):
-    """One-sided. False alarm: 1e-6. The same count with half the noise must fail, or the test could see nothing."""
+    """One-sided, with a false alarm of 1e-6.
+
+    The same count with half the noise must fail, or the test would prove nothing.
+    """
     law = RoundedGaussian.for_epsilon_delta(epsilon, 0.05, math.hypot(*shift), 3)
     assert hockey_stick(exact_rows(law.scale, 3, 20_000), np.array(shift), epsilon) <= 0.05
     assert hockey_stick(exact_rows(law.scale / 2, 3, 20_000), np.array(shift), epsilon) > 0.05
 
 
-# ---- calibration ---------------------------------------------------------------------------------------------------
+# ---- calibration ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sensitivity", [1.0, math.sqrt(2), 2.0**30, 1e-3])
@@ -285,7 +294,7 @@ def test_the_scale_for_rho_is_the_smallest(rho, sensitivity):
     )
 
 
-# ---- publication ---------------------------------------------------------------------------------------------------
+# ---- publication ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", [Entropy(), Rehearsal(4)])
@@ -319,7 +328,7 @@ def test_the_fast_path_gives_rows_of_whole_doubles():
     assert np.array_equal(rows, np.rint(rows))
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
+# ---- what is refused -----------------------------------------------------------------------------
 
 
 def test_another_number_of_values_is_refused():

@@ -1,7 +1,7 @@
-"""The ℓ2 noise: its law, its exactness against an oracle, its privacy by counting, and mutants that must be caught.
+"""The ℓ2 noise: its law, its exactness against an oracle, its privacy by counting, and mutants.
 
-Unless a docstring says otherwise the bits are seeded, so that a test gives the same answer every time: "false alarm" is
-then the probability that a correct sampler had been given a seed that fails.
+Unless a docstring says otherwise the bits are seeded, so that a test gives the same answer every
+time: "false alarm" is then the probability that a correct sampler had been given a seed that fails.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class SeededBits:
 
 
 class PrescribedBits:
-    """Gives every uniform, in turn, the next digits of its own expansion (an integer over 2^LENGTH); keeps a record."""
+    """Gives every uniform, in turn, the next digits of its own expansion; keeps a record.
+
+    An expansion is an integer over 2^LENGTH.
+    """
 
     LENGTH = 4096
 
@@ -92,11 +95,14 @@ def fast_rows(dimension: int) -> np.ndarray:
 SAMPLES = pytest.mark.parametrize("rows_of", [exact_rows, fast_rows], ids=["exact", "fast"])
 
 
-# ---- the law -------------------------------------------------------------------------------------------------------
+# ---- the law -------------------------------------------------------------------------------------
 
 
 def radius_p_value(rows: np.ndarray) -> float:
-    """Kolmogorov–Smirnov: are the lengths Gamma(D)? (Rounding to 2^-20 moves a length by less than 1e-5.)"""
+    """Kolmogorov–Smirnov: are the lengths Gamma(D)?
+
+    Rounding to 2^-20 moves a length by less than 1e-5.
+    """
     return stats.kstest(np.linalg.norm(rows, axis=1), stats.gamma(rows.shape[1]).cdf).pvalue
 
 
@@ -118,7 +124,10 @@ def test_radius_is_gamma(dimension, rows_of):
 @SAMPLES
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_direction_is_uniform(dimension, rows_of):
-    """A projection t on an axis is symmetric, t² is Beta(1/2, (D−1)/2). False alarm: 1e-6 for each of 10 p-values."""
+    """A projection t on an axis is symmetric, t² is Beta(1/2, (D−1)/2).
+
+    False alarm: 1e-6 for each of 10 p-values.
+    """
     rows = rows_of(dimension)
     directions = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     for axis in directions_to_try(dimension):
@@ -134,7 +143,8 @@ def test_direction_is_uniform(dimension, rows_of):
 def test_direction_has_the_moments_of_the_sphere(dimension, rows_of):
     """E d_i = 0, E d_i d_j = [i=j]/D. False alarm: 1e-8 for each of up to 65 means.
 
-    What is averaged lies in [−1, 1]: by Hoeffding its mean is off by √(2 ln(2e8)/n) with probability ≤ 1e-8.
+    What is averaged lies in [−1, 1]: by Hoeffding its mean is off by
+    √(2 ln(2e8)/n) with probability ≤ 1e-8.
     """
     rows = rows_of(dimension)
     directions = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -148,7 +158,10 @@ def test_direction_has_the_moments_of_the_sphere(dimension, rows_of):
 @SAMPLES
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_radius_and_direction_are_independent(dimension, rows_of):
-    """Rank correlation of the length with projections and their sizes. False alarm: 1e-6 for each of 10 p-values."""
+    """Rank correlation of the length with projections and their sizes.
+
+    False alarm: 1e-6 for each of 10 p-values.
+    """
     rows = rows_of(dimension)
     radius = np.linalg.norm(rows, axis=1)
     for axis in directions_to_try(dimension):
@@ -161,7 +174,10 @@ def test_radius_and_direction_are_independent(dimension, rows_of):
 @pytest.mark.slow
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_exact_and_fast_path_agree(dimension):
-    """Two-sample Kolmogorov–Smirnov of length, first and last coordinate. False alarm: 1e-6 each."""
+    """Two-sample Kolmogorov–Smirnov of length, first and last coordinate.
+
+    False alarm: 1e-6 each.
+    """
     exact, fast = exact_rows(dimension), fast_rows(dimension)
     for statistic in (
         lambda rows: np.linalg.norm(rows, axis=1),
@@ -179,7 +195,7 @@ def test_radius_is_gamma_with_the_systems_randomness():
     assert radius_p_value(rows) > ALARM
 
 
-# ---- mutants: what the law tests must catch -------------------------------------------------------------------------
+# ---- mutants: what the law tests must catch ------------------------------------------------------
 
 
 def exponential_radius(v):
@@ -246,13 +262,16 @@ def test_an_angle_of_half_a_turn_is_caught(monkeypatch):
             return self._uniform.enclosure() / 2
 
     correct = l2.enclose_gaussians
-    mutant = lambda u: correct([HalfTurn(u_i) if i % 2 else u_i for i, u_i in enumerate(u)])  # noqa: E731
+
+    def mutant(u):
+        return correct([HalfTurn(u_i) if i % 2 else u_i for i, u_i in enumerate(u)])
+
     monkeypatch.setattr(l2, "enclose_gaussians", mutant)
     rows = draw_rows(law_of(2), 1000, seed=2)
     assert stats.binomtest(int((rows[:, 1] > 0).sum()), len(rows)).pvalue < ALARM
 
 
-# ---- exactness: the same integers as an oracle -----------------------------------------------------------------------
+# ---- exactness: the same integers as an oracle ---------------------------------------------------
 
 
 def oracle_coordinates(
@@ -351,7 +370,10 @@ def force_first_digits(expansions: list[int], which: range, digit: int, n_bits: 
 @pytest.mark.parametrize("digit", [0, 1])
 @pytest.mark.parametrize("dimension", [1, 2, 3, 6])
 def test_uniforms_at_the_ends_of_their_range(dimension, digit, part):
-    """The whole first pass sees zeros (ln 0) or ones (ln 1 = 0, under a root and in a norm); random digits follow."""
+    """The whole first pass sees zeros or ones; random digits follow.
+
+    Zeros mean ln 0; ones mean ln 1 = 0, under a root and in a norm.
+    """
     law = law_of(dimension)
     split, end = n_uniforms_of_direction(dimension), n_uniforms(dimension)
     which = {"direction": range(split), "radius": range(split, end), "all": range(end)}[part]
@@ -365,7 +387,10 @@ def test_uniforms_at_the_ends_of_their_range(dimension, digit, part):
 
 
 def expansions_close_to_a_tie(law: L2Noise, seed: int, n_close: int, digit: int) -> list[int]:
-    """Choose the last uniform so that the first coordinate is a half-integer to `n_close` digits; `digit`s follow."""
+    """Choose the last uniform so that the first coordinate is a half-integer to `n_close` digits.
+
+    Copies of `digit` follow.
+    """
     length = PrescribedBits.LENGTH
     expansions = random_expansions(law.dimension, seed, length=64)
     with mpmath.workprec(length + 200):
@@ -376,7 +401,8 @@ def expansions_close_to_a_tie(law: L2Noise, seed: int, n_close: int, digit: int)
             for k in expansions[n_uniforms_of_direction(law.dimension) :]
         ]
         r = -mpmath.fsum(mpmath.log(v_i) for v_i in v)
-        # The coordinate is proportional to r = −Σ ln v_i: take r·tie/x instead, all of it through the last v_i.
+        # The coordinate is proportional to r = −Σ ln v_i: take r·tie/x
+        # instead, all of it through the last v_i.
         last = v[-1] * mpmath.exp(r - r * tie / x)
         assert 0 < last < 1
         first_digits = int(mpmath.floor(last * mpmath.mpf(2) ** n_close))
@@ -388,7 +414,7 @@ def expansions_close_to_a_tie(law: L2Noise, seed: int, n_close: int, digit: int)
 @pytest.mark.parametrize("n_passes", [2, 3, 4])
 @pytest.mark.parametrize("dimension", [1, 2, 3, 10])
 def test_a_value_close_to_a_tie_is_refined_by_appended_bits(dimension, n_passes):
-    """Two numbers that agree in every bit of all passes but the last, on the two sides of a half-integer."""
+    """Two numbers on both sides of a half-integer that agree in every bit until the last pass."""
     law = law_of(dimension)
     first = l2.first_n_bits(law)
     n_close = first * 2 ** (n_passes - 2) + 16
@@ -398,7 +424,8 @@ def test_a_value_close_to_a_tie_is_refined_by_appended_bits(dimension, n_passes)
         source = PrescribedBits(expansions)
         units = l2.draw_units(law, source)
         assert units == oracle_units(law, as_fractions(expansions), precision=PrescribedBits.LENGTH)
-        # Appended, not drawn again: each pass asks every uniform for just the digits that are missing to twice as many.
+        # Appended, not drawn again: each pass asks every uniform for just the
+        # digits that are missing to twice as many.
         sizes = [first] + [first * 2**i for i in range(n_passes - 1)]
         assert source.calls == [size for size in sizes for _ in expansions]
         first_coordinates.append(units[0])
@@ -466,7 +493,7 @@ def test_rounding_answers_only_what_the_enclosure_determines(enclosure, unit):
         assert l2.round_to_grid([flint.arb(7), enclosure]) == (None if unit is None else [7, unit])
 
 
-# ---- the grid --------------------------------------------------------------------------------------------------------
+# ---- the grid ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", [Entropy(), Rehearsal(4)])
@@ -479,7 +506,7 @@ def test_draws_are_python_integers(spacing, source):
 
 
 def test_an_input_of_any_size_leaves_no_trace_below_the_grid():
-    """The integers are added without rounding, and what is possible for one input is possible for another."""
+    """The integers are added without rounding, and every output is possible for every input."""
     noise = [l2.draw_units(law_of(3, spacing=1.0), SeededBits(seed)) for seed in range(300)]
     small, large = (
         np.array([0, 1, -1], dtype=object),
@@ -521,13 +548,16 @@ def test_a_seeded_draw_is_one_row_of_the_fast_path():
     assert list(first) != list(second)
 
 
-# ---- privacy, by counting --------------------------------------------------------------------------------------------
+# ---- privacy, by counting ------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.4, 1.3, 5.0])
 def test_in_one_dimension_counts_are_those_of_the_rounded_laplace(scale):
-    """P(0) = 1 − e^{−a/2}, P(k) = sinh(a/2)·e^{−a|k|}, a = spacing/scale. Chi-square. False alarm: 1e-6 or so."""
+    """P(0) = 1 − e^{−a/2}, P(k) = sinh(a/2)·e^{−a|k|}, a = spacing/scale.
+
+    Chi-square. False alarm: 1e-6 or so.
+    """
     n_draws, a, edge = 10_000, 1 / scale, math.ceil(4 * scale)
     law = law_of(1, scale=scale, spacing=1.0)
     source = SeededBits(11)
@@ -541,10 +571,10 @@ def test_in_one_dimension_counts_are_those_of_the_rounded_laplace(scale):
 
 
 def certified_loss(units: np.ndarray, shift: int, alarm: float = ALARM) -> float:
-    """A lower bound on the privacy loss between inputs 0 and (shift, 0, …, 0), wrong with probability < `alarm`.
+    """A lower bound on the loss between inputs 0 and (shift, 0, …, 0), wrong with prob. < `alarm`.
 
-    Events: half-spaces and slices across the shift, balls around either input. Clopper–Pearson bounds on both sides of
-    each ratio, with a union bound over events.
+    Events: half-spaces and slices across the shift, balls around either input. Clopper–Pearson
+    bounds on both sides of each ratio, with a union bound over events.
     """
     here, there = units, units + shift * np.eye(1, units.shape[1], dtype=int)
     thresholds = range(-2 * shift, 3 * shift + 1)
@@ -576,7 +606,10 @@ def privacy_sample(dimension: int, *, scale: float, n_draws: int = 15_000) -> np
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("dimension", [1, 3])
 def test_no_event_tells_neighbours_apart_by_more_than_epsilon(dimension, epsilon):
-    """One-sided. False alarm: 1e-6. The same count with half the noise must fail, or the test could see nothing."""
+    """One-sided, with a false alarm of 1e-6.
+
+    The same count with half the noise must fail, or the test would prove nothing.
+    """
     S = 8
     assert certified_loss(privacy_sample(dimension, scale=S / epsilon), S) <= epsilon
     assert certified_loss(privacy_sample(dimension, scale=S / epsilon / 2), S) > epsilon
@@ -584,16 +617,19 @@ def test_no_event_tells_neighbours_apart_by_more_than_epsilon(dimension, epsilon
 
 @pytest.mark.slow
 def test_the_exponential_radius_is_not_private(monkeypatch):
-    """Losing the factor D is not a detail: the density is then unbounded at the input, and counting shows it."""
+    """Losing the factor D matters: the density is unbounded at the input, and counting shows it."""
     monkeypatch.setattr(l2, "enclose_radius", exponential_radius)
     assert certified_loss(privacy_sample(3, scale=8.0, n_draws=8000), 8) > 2.0
 
 
-# ---- size, precision, threads ----------------------------------------------------------------------------------------
+# ---- size, precision, threads --------------------------------------------------------------------
 
 
 def test_a_thousand_dimensions_have_the_right_length():
-    """Not seeded. False alarm: a length outside the central 1 − 3e-7 of Gamma(1000), in one of three draws, < 1e-6."""
+    """Not seeded, with a false alarm below 1e-6.
+
+    It takes a length outside the central 1 − 3e-7 of Gamma(1000), in one of three draws.
+    """
     law, gamma = law_of(1000), stats.gamma(1000)
     precision = flint.ctx.prec
     for _ in range(3):
@@ -671,7 +707,7 @@ def test_a_second_pass_is_rare():
             assert source.n_passes == 1
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
+# ---- what is refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -682,7 +718,8 @@ def test_a_scale_that_is_no_positive_double_is_refused(scale):
     with pytest.raises(ParameterError) as error:
         L2Noise(scale=scale, spacing=1.0, dimension=1)
     assert str(error.value) == (
-        f"scale = {scale!r} is not allowed. Allowed: a positive, finite double. Nothing was drawn and nothing was spent."
+        f"scale = {scale!r} is not allowed. Allowed: a positive, finite double. "
+        "Nothing was drawn and nothing was spent."
     )
 
 
@@ -691,7 +728,8 @@ def test_a_spacing_that_is_no_power_of_two_is_refused(spacing):
     with pytest.raises(ParameterError) as error:
         L2Noise(scale=1.0, spacing=spacing, dimension=1)
     assert str(error.value) == (
-        f"spacing = {spacing!r} is not allowed. Allowed: a power of two, such as 2.0**-20. Nothing was drawn and nothing was spent."
+        f"spacing = {spacing!r} is not allowed. Allowed: a power of two, such as 2.0**-20. "
+        "Nothing was drawn and nothing was spent."
     )
 
 

@@ -1,6 +1,7 @@
-"""Calibration of ℓ2 noise for (ε, δ): against an oracle from the definition, draws, the closed form of one dimension, and mutants.
+"""Calibration of ℓ2 noise for (ε, δ): oracles, draws, the case of one dimension, and mutants.
 
-The oracle integrates over the length r of the noise and its angle with the shift, in mpmath: no elliptic coordinates, no Bessel functions.
+The oracle integrates over the length r of the noise and its angle with the shift, in
+mpmath: no elliptic coordinates, no Bessel functions.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ ORACLE = mpmath.mpf(10) ** -12  # far above the oracle's relative error
 
 @cache
 def oracle_delta(epsilon: float, scale: float, dimension: int) -> mpmath.mpf:
-    """∫ Gamma_D(r)·[P(c > τ − b) − e^ε·P(c > τ + b)] dr, τ = ε/a, b = (1 − τ²)/2r, c the cosine of a uniform direction with the shift."""
+    """∫ Gamma_D(r)·[P(c > τ − b) − e^ε·P(c > τ + b)] dr, τ = ε/a, b = (1 − τ²)/2r.
+
+    c is the cosine of a uniform direction with the shift.
+    """
     with mpmath.workdps(25):
         e, a, D = mpmath.mpf(epsilon), 1 / mpmath.mpf(scale), dimension
         tau = e / a
@@ -70,14 +74,17 @@ def oracle_delta(epsilon: float, scale: float, dimension: int) -> mpmath.mpf:
         return mpmath.quad(integrand, ends, maxdegree=5)
 
 
-# ---- the bound -----------------------------------------------------------------------------------------------------
+# ---- the bound -----------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
 def test_the_scale_is_private_and_half_a_percent_less_is_not(epsilon, delta, dimension):
-    """One-sided, by the oracle. (Within 0.5 % of 1/ε there is nothing to gain, so that less is not private either.)"""
+    """One-sided, by the oracle.
+
+    Within 0.5 % of 1/ε there is nothing to gain, so less is not private either.
+    """
     scale = l2_scale(epsilon, delta, 1.0, dimension)
     assert oracle_delta(epsilon, scale, dimension) <= delta * (1 + ORACLE)
     assert oracle_delta(epsilon, scale * 0.995, dimension) > delta
@@ -148,7 +155,10 @@ def drawn_excess(epsilon: float, scale: float, dimension: int, n_draws: int) -> 
 @pytest.mark.parametrize("dimension", [*DIMENSIONS, 2000])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_draws_lose_no_more(epsilon, dimension):
-    """The mean of 1e6 numbers in [0, 1], by Hoeffding: false alarm 1e-6. With a tenth less noise it is larger than δ, and that is seen."""
+    """The mean of 1e6 numbers in [0, 1], by Hoeffding: false alarm 1e-6.
+
+    With a tenth less noise it is larger than δ, and that is seen.
+    """
     n_draws, delta = 1_000_000, 0.05
     slack = math.sqrt(math.log(1e6) / (2 * n_draws))
     scale = l2_scale(epsilon, delta, 1.0, dimension)
@@ -157,9 +167,15 @@ def test_draws_lose_no_more(epsilon, dimension):
 
 
 def hockey_stick(units: np.ndarray, shift: int, scale: float, epsilon: float) -> float:
-    """A lower bound on δ between the inputs 0 and −shift, wrong with probability < 1e-6: the event of a large loss, on the grid."""
+    """A lower bound on δ between the inputs 0 and −shift, wrong with probability < 1e-6.
+
+    It counts the event of a large loss, on the grid.
+    """
     u = np.eye(1, units.shape[1]) * shift
-    large = lambda y: (np.linalg.norm(y + u, axis=1) - np.linalg.norm(y, axis=1)) / scale > epsilon  # noqa: E731
+
+    def large(y: np.ndarray) -> np.ndarray:
+        return (np.linalg.norm(y + u, axis=1) - np.linalg.norm(y, axis=1)) / scale > epsilon
+
     n, n_here, n_there = len(units), int(large(units).sum()), int(large(units - u).sum())
     return float(
         stats.beta.ppf(5e-7, n_here, n - n_here + 1)
@@ -170,7 +186,10 @@ def hockey_stick(units: np.ndarray, shift: int, scale: float, epsilon: float) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 3, 6])
 def test_exact_draws_lose_no_more(dimension):
-    """The whole chain: calibrated, drawn exactly, on the grid. False alarm: 1e-6. Half the noise must fail."""
+    """The whole chain: calibrated, drawn exactly, on the grid.
+
+    False alarm: 1e-6. Half the noise must fail.
+    """
     S, epsilon, delta = 64, 1.0, 0.1
     scale = l2_scale(epsilon, delta, S, dimension)
     for factor, private in ((1.0, True), (0.5, False)):
@@ -179,13 +198,16 @@ def test_exact_draws_lose_no_more(dimension):
         assert (hockey_stick(units, S, law.scale, epsilon) <= delta) == private
 
 
-# ---- the formula ---------------------------------------------------------------------------------------------------
+# ---- the formula ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 10, 301])
 @pytest.mark.parametrize("z", [1e-3, 0.5, 3.0, 40.0])
 def test_the_density_of_the_angle_has_mass_one(dimension, z):
-    """∫₀^π e^{z cos φ}·sin^{D−2}φ·(A₀ + A₁ sin²φ) dφ = 1: the product formula of Bessel functions was used for it."""
+    """∫₀^π e^{z cos φ}·sin^{D−2}φ·(A₀ + A₁ sin²φ) dφ = 1.
+
+    That follows from the product formula of Bessel functions.
+    """
     with ctx.workprec(300):
         a_0, a_1 = l2_delta.enclose_factors(arb(z), dimension)
 
@@ -247,7 +269,7 @@ def test_a_wrong_formula_is_caught(name, monkeypatch):
     )
 
 
-# ---- calibration ---------------------------------------------------------------------------------------------------
+# ---- calibration ---------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -312,7 +334,7 @@ def test_a_quadrature_that_gives_up_costs_noise_and_not_privacy(monkeypatch):
     [(1.0, 1e-6, 300), (1e-3, 1e-12, 2000), (50.0, 1e-12, 2), (0.1, 0.1, 300)],
 )
 def test_a_second_calibration_is_looked_up(epsilon, delta, dimension):
-    """How long the first one takes is for the benchmarks to say."""
+    """The benchmarks say how long the first one takes."""
     first = l2_scale(epsilon, delta, 1.0, dimension)
     assert l2_delta._unit_scale.cache_info().hits == 0
     assert l2_scale(epsilon, delta, 4.0, dimension) == 4.0 * first

@@ -1,6 +1,7 @@
-"""Discrete Laplace noise: its law, its loss in exact arithmetic, OpenDP's account of it, the ends of 64 bits, and mutants.
+"""Discrete Laplace noise: its law, its exact loss, OpenDP's account, 64 bits, and mutants.
 
-OpenDP has no seed: a test of its draws gives a new answer every time, and "false alarm" is how often a correct one fails.
+OpenDP has no seed: a test of its draws gives a new answer every time, and
+"false alarm" is how often a correct one fails.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def fast_draws(scale: float, n_draws: int) -> np.ndarray:
     )
 
 
-# ---- the law -------------------------------------------------------------------------------------------------------
+# ---- the law -------------------------------------------------------------------------------------
 
 
 def law_p_value(units: np.ndarray, scale: float) -> float:
@@ -72,7 +73,7 @@ def test_coordinates_are_independent():
     assert stats.spearmanr(units[0::2], units[1::2]).pvalue > ALARM
 
 
-# ---- the loss ------------------------------------------------------------------------------------------------------
+# ---- the loss ------------------------------------------------------------------------------------
 
 
 @given(scale=doubles, sensitivity=sensitivities)
@@ -121,17 +122,20 @@ def test_a_scale_rounded_to_the_nearest_double_is_caught():
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_no_event_tells_neighbours_apart_by_more_than_epsilon(epsilon):
-    """One-sided. False alarm: 1e-6. The same count with half the noise must fail, or the test could see nothing."""
+    """One-sided, with a false alarm of 1e-6.
+
+    The same count with half the noise must fail, or the test would prove nothing.
+    """
     law = DiscreteLaplace.for_epsilon(epsilon, 8, 1)
     assert certified_loss(exact_draws(law.scale, 40_000)[:, None], 8) <= epsilon
     assert certified_loss(exact_draws(law.scale / 2, 40_000)[:, None], 8) > epsilon
 
 
-# ---- the ends of 64 bits -------------------------------------------------------------------------------------------
+# ---- the ends of 64 bits -------------------------------------------------------------------------
 
 
 def reachable_ends(publish) -> set[int]:
-    """What enormous noise leaves of inputs: the same two numbers, whatever the input, or the input shows."""
+    """What enormous noise leaves of an input: the same two numbers, or the input shows."""
     return {noisy for q in (-5, 0, 5, 2**62, -(2**62)) for noisy in publish([q] * 40)}
 
 
@@ -163,12 +167,14 @@ def test_values_beyond_the_bound_are_refused(value, source):
     with pytest.raises(ParameterError) as error:
         DiscreteLaplace(scale=1.0, dimension=2).publish([0, value], source)
     assert str(error.value) == (
-        "values = 'a value of more than 62 bits' is not allowed. Allowed: whole numbers from -2**62 to 2**62; choose the lattice so that "
-        "no data can exceed that, because a refusal is visible. Nothing was drawn and nothing was spent."
+        "values = 'a value of more than 62 bits' is not allowed. "
+        "Allowed: whole numbers from -2**62 to 2**62; "
+        "choose the lattice so that no data can exceed that, because a refusal is visible. "
+        "Nothing was drawn and nothing was spent."
     )
 
 
-# ---- sources and types ---------------------------------------------------------------------------------------------
+# ---- sources and types ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", [Entropy(), Rehearsal(4)])

@@ -1,4 +1,7 @@
-"""Which noise a statistic gets: certified for its (ε, δ), never longer than the alternative, refused where there is none."""
+"""Which noise a statistic gets: certified for its (ε, δ), and never longer than needed.
+
+It is refused where there is none.
+"""
 
 from __future__ import annotations
 
@@ -84,9 +87,8 @@ def test_less_noise_than_the_law_says_is_caught() -> None:
     for epsilon, delta, dimension in CASES:
         for noise in ("l2", "gaussian"):
             promised = certified(l2_law(epsilon, delta, 1e6, dimension, noise), epsilon, delta, 1e6)
-            rho = (
-                None if promised.rho is None else 1.01 * promised.rho
-            )  # or the certificate itself would refuse it
+            # Otherwise the certificate itself would refuse it.
+            rho = None if promised.rho is None else 1.01 * promised.rho
             assert (
                 verify(replace(promised, noise_scale=0.999 * promised.noise_scale, rho=rho)) > delta
             )
@@ -106,9 +108,8 @@ def test_pure_noise_covers_the_sensitivity_exactly(
 def test_a_pure_promise_short_of_one_bit_is_caught() -> None:
     promised = certified(l2_law(0.3, 0.0, 1e6, 5), 0.3, 0.0, 1e6)
     short = math.nextafter(promised.sensitivity / promised.epsilon, 0.0)
-    object.__setattr__(
-        promised, "noise_scale", math.nextafter(short, 0.0)
-    )  # a certificate refuses it at birth; believe nobody
+    # A certificate refuses it when made; `verify` must not rely on that.
+    object.__setattr__(promised, "noise_scale", math.nextafter(short, 0.0))
     assert verify(promised) == math.inf
 
 
@@ -192,9 +193,8 @@ def test_publishing_adds_noise_to_whole_numbers(law: Law) -> None:
     values = [2**50, -(2**50), 0]
     assert all(type(unit) is int for unit in law.publish(values, Entropy()))
     assert law.publish(values, Rehearsal(1)) == law.publish(values, Rehearsal(1))
-    assert (
-        len({tuple(law.publish(values, Entropy())) for _ in range(5)}) > 1
-    )  # all equal with a probability below 1e-6
+    # They are all equal with a probability below 1e-6.
+    assert len({tuple(law.publish(values, Entropy())) for _ in range(5)}) > 1
     with pytest.raises(ParameterError, match="source"):
         law.publish(values, np.random.default_rng(0))  # type: ignore[arg-type]
 

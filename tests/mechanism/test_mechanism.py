@@ -181,7 +181,7 @@ def test_the_mean_is_the_double_nearest_to_the_exact_one(
 
 
 def test_a_quotient_in_doubles_would_round_twice() -> None:
-    """What the mean is not: the unit as a double times the value as a double."""
+    """A wrong mean: the unit as a double times the value as a double."""
     mechanism = made(LAWS["l2"], 2.0**-20, 49)
     noisy = list(range(200))
     exact = [float(Fraction(unit) / 2**20 / 49) for unit in noisy]

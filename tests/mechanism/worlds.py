@@ -1,8 +1,9 @@
 """Neighbouring worlds, searched for those that move the minimiser most.
 
-A world is an auxiliary matrix, how the other parties voted, and how one party votes in world A and in world B. `soft_distance` and the
-others return how far apart the two exact minimisers are *at least* (computed distance less both certified errors), so that exceeding a
-bound is a proof of a violation.
+A world is an auxiliary matrix, how the other parties voted, and how one party votes in world A and
+in world B. `soft_distance` and the others return how far apart the two exact minimisers are *at
+least* (computed distance less both certified errors), so that exceeding a bound is a proof of a
+violation.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ def unit_rows(rng: np.random.Generator, n: int, d: int) -> Array:
 def feature_sets(
     rng: np.random.Generator, n: int, d: int, lambda_: float, loss: Loss
 ) -> Iterator[Array]:
-    """All alike, anywhere on the sphere, short, one long among zeros, and the length at which a minimiser is longest."""
+    """All alike, anywhere on the sphere, short, one long among zeros, and the worst length.
+
+    That is the length at which a minimiser is longest.
+    """
     same = np.zeros((n, d))
     same[:, 0] = 1 - 1e-12
     yield same
@@ -107,7 +111,10 @@ def feature_sets(
 
 
 def worlds(rng: np.random.Generator, loss: Loss, lambda_: float) -> Iterator[World]:
-    """Ties, unanimity of either class, and random counts; the party flips everything, in the direction that pays most."""
+    """Ties, unanimity of either class, and random counts.
+
+    The party flips everything, in the direction that pays most.
+    """
     k = loss.n_classes
     for n, d, n_parties in [(1, 1, 2), (1, 3, 5), (4, 2, 2), (30, 3, 3), (25, 6, 11)]:
         for features in feature_sets(rng, n, d, lambda_, loss):
@@ -126,7 +133,7 @@ def worlds(rng: np.random.Generator, loss: Loss, lambda_: float) -> Iterator[Wor
 
 
 def best_reply(world: World, loss: Loss, lambda_: float, rounds: int = 3) -> World:
-    """Let the party vote along the direction in which it moved the minimiser: a power iteration on the attack."""
+    """Let the party vote along the direction in which it moved the minimiser: power iteration."""
     for _ in range(rounds):
         points = [
             minimiser(world.features, soft_shares(world, v, loss), loss, lambda_)[0]

@@ -1,4 +1,4 @@
-"""A method made for so many parties, with its noise: what the tests of single methods work on."""
+"""A method made for a number of parties, with its noise, for the tests of single methods."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Planned:
 def planned(
     name: str, auxiliary: AuxiliarySet, n_units: int, *, create: Any = None, **given: Any
 ) -> Planned:
-    """`given`: ε, δ, noise and the method's options; `create`: what its own `create` takes besides."""
+    """`given`: ε, δ, noise and the method's options; `create`: further arguments of `create`."""
     settings = {"epsilon": 1.0, **given}
     promise = Promise(**{key: value for key, value in settings.items() if key in OF_PROMISE})
     options = Options(**{key: value for key, value in settings.items() if key not in OF_PROMISE})

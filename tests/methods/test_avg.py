@@ -66,7 +66,7 @@ def test_a_smaller_public_ball_means_less_noise() -> None:
 @pytest.mark.parametrize("ball", [1e-12, 1.0, 1e12])
 @pytest.mark.parametrize("calibration", ["tight", "paper"])
 def test_whatever_a_party_sends_it_stays_in_the_ball(ball: float, calibration: str) -> None:
-    """Numbers that are none count as zero: a refusal would tell on the party."""
+    """NaN and infinity count as zero: a refusal would give the party away."""
     method = made(ball=ball) if calibration == "tight" else made(calibration="paper")
     values = (np.nan, np.inf, 1e308, 1e-320, -1e153, 0.0)
     with np.errstate(all="raise"):
@@ -76,7 +76,7 @@ def test_whatever_a_party_sends_it_stays_in_the_ball(ball: float, calibration: s
 
 
 def test_wide_models_have_a_coarser_lattice() -> None:
-    """With more numbers than 64 bits can square and add the ball is shorter in units, not refused."""
+    """With more numbers than 64 bits can square and add, the ball is shorter, not refused."""
     method = made(Task(classes=(0, 1), n_features=2**16))
     assert method.length < 2**24
     units = method.rounded(np.random.default_rng(0).standard_normal((1, 2**16)) * 1e9)

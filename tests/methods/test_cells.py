@@ -1,4 +1,7 @@
-"""`cells`: every pair of extreme histograms stays within the certificate, most reach it; rounding mutants are caught."""
+"""`cells`: every pair of extreme histograms stays within the certificate, most reach it.
+
+Rounding mutants are caught.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def plan(n_classes: int, n_cells: int = 4) -> Planned:
 
 
 def extreme_parties(n_classes: int, n: int) -> World:
-    """All in one cell and class; spread over two; as evenly as they go; and one against all others."""
+    """All in one cell and class; spread over two; as evenly as possible; one against all others."""
     pairs = list(itertools.product(range(4), range(n_classes)))
     world = [(np.repeat(CORNERS[[cell]], n, axis=0), np.full(n, label)) for cell, label in pairs]
     for one, other in itertools.combinations(pairs, 2):
@@ -143,7 +146,10 @@ def test_a_sample_goes_to_the_nearest_centre() -> None:
 
 
 def test_a_tie_is_decided_by_the_sample_and_not_by_who_else_is_there() -> None:
-    """Centres that are each other's permutations are equally near to samples on the diagonal: last bits decide."""
+    """Centres that are permutations of each other are equally close to samples on the diagonal.
+
+    Last bits decide.
+    """
     rng = np.random.default_rng(4)
     centre = rng.uniform(0.0, 0.1, 60)
     centres = np.stack([rng.permutation(centre) for _ in range(30)])

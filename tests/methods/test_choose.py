@@ -1,4 +1,4 @@
-"""`auto`: a choice from public things alone, the same every time, on any set."""
+"""`auto`: a choice from public values alone, the same every time, on any set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`consensus`: searched ballots stay within the certificate, some reach it; exact products; never worse than `soft`; mutants."""
+"""`consensus`: searched ballots stay within the certificate, some reach it; mutants do not.
+
+Products are exact, and it is never worse than `soft`.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def made_for(
 
 
 def moved(made: Planned, before: Array, after: Array) -> Fraction:
-    """How far a party that votes otherwise moves Y, squared, in exact units."""
+    """How far a party that votes differently moves Y, squared, in exact units."""
     recipe = made.method
     one_hot = np.eye(len(recipe.contrasts), dtype=int)
     change = (
@@ -56,7 +59,10 @@ def moved(made: Planned, before: Array, after: Array) -> Fraction:
 
 
 def searched_ballots(made: Planned) -> Iterator[tuple[Array, Array]]:
-    """The signs of every singular vector, flips of everything, random ballots; each followed by best replies to itself."""
+    """The signs of every singular vector, flips of everything, random ballots.
+
+    Each is followed by best replies to itself.
+    """
     recipe = made.method
     n, n_classes = len(recipe.white), len(recipe.contrasts)
     rng = np.random.default_rng(1)
@@ -75,7 +81,7 @@ def searched_ballots(made: Planned) -> Iterator[tuple[Array, Array]]:
 
 
 def worst(made: Planned) -> float:
-    """The largest share of the certificate's sensitivity that the search finds, as an exact comparison would see it."""
+    """The largest share of the certificate's sensitivity that the search finds, exactly."""
     bound = Fraction(made.mechanism.sensitivity) / Fraction(made.mechanism.grid)
     return max(float(moved(made, *ballots) / bound**2) for ballots in searched_ballots(made)) ** 0.5
 
@@ -184,11 +190,11 @@ def test_sets_with_hardly_any_extent_have_a_plan(features: Array, epsilon: float
     assert np.isfinite(made.weights([5] * made.mechanism.dimension)).all()
 
 
-# ---- never worse than `soft` -------------------------------------------------------------------------------------------------
+# ---- never worse than `soft` ---------------------------------------------------------------------
 
 
 class Regularised:
-    """F(W) = mean lse(XW) − ⟨W, T⟩ + (λ/2)‖W‖² over W with rows that sum to 0, for any statistic T."""
+    """F(W) = mean lse(XW) − ⟨W, T⟩ + (λ/2)‖W‖² over W whose rows sum to 0, for any statistic T."""
 
     def __init__(self, features: Array, lambda_: float) -> None:
         self.features, self.lambda_ = features, lambda_
@@ -201,7 +207,7 @@ class Regularised:
         )
 
     def minimiser(self, T: Array) -> Array:
-        """By scipy: labels that give a noisy T need not be shares, so that our own solver does not take them."""
+        """By scipy: labels that give a noisy T need not be shares, which our solver requires."""
 
         def both(flat: Array) -> tuple[float, Array]:
             W = flat.reshape(T.shape)
@@ -231,7 +237,7 @@ class Regularised:
 def test_noise_in_the_statistic_costs_no_more_risk_than_in_the_minimiser(
     n_classes: int, lambda_: float, size: float, seed: int
 ) -> None:
-    """F(w_b) − F* ≤ ‖b‖²/(2λ) ≤ F(w* + b/λ) − F*, with all directions and the same noise b in both."""
+    """F(w_b) − F* ≤ ‖b‖²/(2λ) ≤ F(w* + b/λ) − F*, with all directions and the same noise b."""
     rng = np.random.default_rng(seed)
     features = unit_rows(rng, 40, 4) * [1, 0.7, 0.5, 0.3]
     shares = rng.multinomial(9, np.ones(n_classes) / n_classes, 40) / 9.0

@@ -1,4 +1,7 @@
-"""`soft` and `vote`: the grid, the choice of a bound, private auxiliary sets. (What all methods obey is in tests/laws.)"""
+"""`soft` and `vote`: the grid, the choice of a bound, private auxiliary sets.
+
+What all methods obey is in tests/laws.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,7 @@ def test_a_smaller_grid_term_would_be_caught() -> None:
     assert gap - math.dist(high, low) > spacing * math.sqrt(d) / 2
 
 
-# ---- private auxiliary sets --------------------------------------------------------------------------------
+# ---- private auxiliary sets ----------------------------------------------------------------------
 
 
 def private_set(seed: int, n_classes: int, rows: Any = None) -> AuxiliarySet:

@@ -1,4 +1,4 @@
-"""`moments`: the worst parties we could find stay within the certificate and nearly reach it; oracles; mutants."""
+"""`moments`: the worst parties we found nearly reach the certificate; oracles; mutants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def auxiliary(n_classes: int, n: int = 80, d: int = 6) -> AuxiliarySet:
 
 
 def extreme_parties(made: Planned, n_classes: int) -> Iterator[tuple[Array, Array]]:
-    """Rows along and against every whitened direction and the longest auxiliary row; one class or two; 1 to 40 rows."""
+    """Rows along and against every whitened direction and the longest auxiliary row.
+
+    With one class or two, and 1 to 40 rows.
+    """
     recipe = made.method
     longest = recipe.features[np.linalg.norm(recipe.features @ recipe.whitening, axis=1).argmax()]
     directions = [
@@ -84,7 +87,7 @@ def test_extreme_parties_stay_within_the_certificate_and_nearly_reach_it(
 
 
 def test_a_radius_for_a_diameter_is_caught() -> None:
-    """The mutant promises how long a contribution is, not how far two are apart."""
+    """The mutant promises how long a contribution is, not how far apart two are."""
     made = PLANS[3]
     assert reached(made, made.mechanism.particular.radius, 3) > 1
 

@@ -1,4 +1,7 @@
-"""What noisy sums share, apart from the laws in tests/laws: lattices, the certificate's numbers, penalties after the noise."""
+"""What noisy sums share: lattices, the certificate's numbers, penalties after the noise.
+
+The laws that all methods obey are in tests/laws.
+"""
 
 from __future__ import annotations
 

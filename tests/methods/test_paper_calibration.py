@@ -1,4 +1,7 @@
-"""Paper calibration draws the paper's noise: the scale is the printed one, up to the stated solver and grid terms."""
+"""Paper calibration draws the paper's noise, of the printed scale.
+
+It differs only by the stated solver and grid terms.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`refine`: the worst second rounds we could find stay within the certificate and nearly reach it; what it may start from; mutants."""
+"""`refine`: the worst second rounds we found nearly reach the certificate; its starts; mutants."""
 
 from __future__ import annotations
 
@@ -51,12 +51,13 @@ def test_extreme_parties_stay_within_the_certificate_and_nearly_reach_it(n_class
             / Fraction(made.mechanism.sensitivity) ** 2
         )
         assert share <= 1
-        # With a single direction, and a start that is right along it, parties can pull one way only.
+        # With a single direction, and a start that is right along
+        # it, parties can pull one way only.
         assert share >= Fraction(0.9) ** 2 or epsilon < 1.0
 
 
 def test_a_radius_for_a_diameter_is_caught() -> None:
-    """The mutant takes what a party is likely to leave unexplained for what it can be moved by."""
+    """The mutant confuses what a party likely leaves unexplained with how far it can move."""
     made = PLANS[3]
     vectors = made.sent(list(extreme_parties(made, 3)))
     assert (
@@ -88,9 +89,8 @@ def test_residuals_against_their_definition(n_classes: int) -> None:
     rng = np.random.default_rng(3)
     rows, labels = unit_rows(rng, 20, 6), rng.integers(0, n_classes, 20)
     expected = (np.eye(n_classes)[labels] - onto_simplex(rows @ recipe.guess)) @ recipe.contrasts
-    assert (
-        np.abs(recipe.residuals(rows, labels) - expected).max() <= 1e-5
-    )  # rounding to 25 bits, times a sharpened start
+    # The bound is rounding to 25 bits, times a sharpened start.
+    assert np.abs(recipe.residuals(rows, labels) - expected).max() <= 1e-5
 
 
 def test_residuals_of_a_row_do_not_depend_on_others() -> None:
@@ -185,7 +185,7 @@ def test_a_second_round_betters_the_first() -> None:
 
 
 def test_with_a_shift_the_auxiliary_rows_do_not_have_the_last_word() -> None:
-    """Public rows lack most of two classes; a second round that self-trains on them is worse than one that does not."""
+    """Public rows lack most of two classes, so a second round should not self-train on them."""
     rng = np.random.default_rng(7)
     centres = np.random.default_rng(0).standard_normal((4, 6))
 
@@ -247,7 +247,7 @@ def test_starts_of_other_kinds_are_refused() -> None:
 
 
 def test_the_columns_of_a_start_must_be_the_same_in_the_same_order() -> None:
-    """The start's model speaks of columns by their place: accuracy .33 without a word was seen."""
+    """The start's model knows columns by their place: silently, accuracy fell to .33."""
     from dataclasses import replace
 
     names = tuple("abcdef")

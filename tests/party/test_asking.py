@@ -168,7 +168,7 @@ class TestLabels:
 
     def test_what_is_no_classifier(self) -> None:
         for fallback in (None, 0):
-            complaint = r"of type int has neither predict nor predict_proba and is no function"
+            complaint = r"of type int has neither predict nor predict_proba and is not a function"
             with pytest.raises(InputError, match=complaint):
                 asked(3, fallback=fallback)
 
@@ -338,7 +338,7 @@ class TestOnePrivateSampleMovesItsOwnVote:
         return {i for i in range(10) if votes[0][i] != votes[1][i]}
 
     def test_mutant_a_whole_ballot_falls_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What was found in review: one sample moved all votes."""
+        """Without it, one sample would change all votes."""
 
         def whole(ask: Any, fallback: int) -> Any:
             failed: list[bool] = []

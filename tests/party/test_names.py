@@ -345,7 +345,7 @@ def test_what_no_holder_may_hold(held: Any) -> None:
     ids=lambda held: type(held).__name__,
 )
 def test_a_table_is_no_list(held: Any) -> None:
-    """Its columns' names would be taken for parties."""
+    """The names of its columns would be taken for parties."""
     with pytest.raises(ShapeError, match="one list of names"):
         canonical_each(held, 2)
     with pytest.raises(ShapeError, match="one list of names"):

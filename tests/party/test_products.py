@@ -1,4 +1,4 @@
-"""Products that depend on one row each: exact, whatever stands beside a row."""
+"""Products that depend on one row each: exact, whatever other rows there are."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_order_of_adding_that_depends_on_the_number_of_rows_is_caught() -> No
 
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_products_are_exact_for_the_rounded_factors(p: int, k: int, seed: int) -> None:
-    """Against Python's integers, for the longest rows and columns; and close to the product itself."""
+    """Against Python's integers, for the longest rows and columns; and near the real product."""
     rng = np.random.default_rng(seed)
     rows, table = (
         unit(rng.standard_normal((4, p))),

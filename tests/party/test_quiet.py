@@ -23,7 +23,7 @@ from ostraka.party.quiet import is_quiet, quietly, restart_streams, streams_kept
 
 
 def talk() -> None:
-    """Every way of telling something that a classifier has."""
+    """Every way in which a classifier can reveal something."""
     print("python")
     print("python", file=sys.stderr)
     sys.stdout.buffer.write(b"bytes")
@@ -305,7 +305,7 @@ class TestThreads:
 
 
 def test_mutants_are_caught(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-    """Without its parts these tests fail: each promise above is one that can be seen broken."""
+    """These tests fail without its parts: each promise above can be seen broken."""
     parts = {"_nothing_printed": ("python", "descriptor", "compiled"), "_nothing_logged": ("log",)}
     for part, words in parts.items():
         with monkeypatch.context() as patch:

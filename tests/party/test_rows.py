@@ -1,4 +1,4 @@
-"""Rows by party: whose they are is told by one name, and nobody's rows move anybody else's."""
+"""Rows by party: one name says whose they are, and nobody's rows move anybody else's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def as_lists(parties: Parties) -> list[tuple[list[Any], list[int]]]:
 
 
 def by_name(parties: Parties) -> dict[str, Any]:
-    """All that is told of each party."""
+    """Everything that is known about each party."""
     told = zip(as_lists(parties), (number for *_, number in parties))
     return dict(zip(parties.names, told))
 
@@ -247,7 +247,7 @@ class TestMaps:
         assert grouped(ROWS[:0], LABELS[:0], [], ["c"]).each(work, empty) is empty
 
     def test_a_tiny_row_springs_no_trap(self, capfd: pytest.CaptureFixture[str]) -> None:
-        """What was found in review: under np.seterr(all="raise") a row of 1e-200 ended the fit."""
+        """Under np.seterr(all="raise") a row of 1e-200 must not end the fit."""
 
         def loud(rows: Any) -> Any:
             print(rows)
@@ -261,7 +261,7 @@ class TestMaps:
         assert capfd.readouterr() == ("", "")
 
     def test_one_partys_number_of_rows_does_not_move_anothers_features(self) -> None:
-        """A product of matrices may round a row otherwise when there are more rows beside it."""
+        """A product of matrices may round a row differently when there are more rows beside it."""
         generator = np.random.default_rng(0)
         preprocessing = Preprocessing(components=generator.standard_normal((50, 34)))
         others = generator.standard_normal((200, 50))
@@ -273,7 +273,7 @@ class TestMaps:
             parties = Parties.group(rows, labels, np.concatenate([np.zeros(n_rows, int), names]))
             return np.asarray(parties.mapped(preprocessing).features[n_rows:])
 
-        # Of all rows at once, OpenBLAS 0.3.31 fails this for two numbers of rows in three.
+        # With all rows at once, OpenBLAS 0.3.31 fails this for two numbers of rows in three.
         for n_rows in range(1, 40):
             assert np.array_equal(features(n_rows), features(1))
 
@@ -287,7 +287,7 @@ def rows_of_one(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 
 class TestOnePartysRowsAreItsOwn:
-    """The promise of rows.proof.md: replace one party's rows, and all told of others stays."""
+    """The promise of rows.proof.md: replacing one party's rows changes nothing about others."""
 
     ROLL: ClassVar = [f"ward-{j}" for j in range(N_PARTIES)]
 
@@ -310,7 +310,7 @@ class TestOnePartysRowsAreItsOwn:
 
     @staticmethod
     def mixed(names: np.ndarray, seed: int) -> np.ndarray:
-        """Another mixture of the parties, each party's rows in their order."""
+        """The parties mixed differently, with each party's rows in their order."""
         shuffled = np.random.default_rng(seed).permutation(names)
         order = np.empty(len(names), dtype=int)
         for name in np.unique(names):

@@ -134,7 +134,7 @@ class TestDigest:
         assert digest == AuxiliarySet(np.asfortranarray(ROWS), BINARY).digest
 
     def test_stays_what_it_was_in_earlier_versions(self):
-        # Polls and ballots store digests: whoever has to change this line has to change DIGEST_FORM.
+        # Polls and ballots store digests: to change this line, change DIGEST_FORM too.
         auxiliary = AuxiliarySet([[0.5, -0.25]], (1, 2), preprocessing=Preprocessing(radius=2.0))
         assert (
             auxiliary.digest == "8c87d71ba9cf6fd4350b66feedc4d79e8c7c1e7f8c5e04a80e6a49ef6181a29f"

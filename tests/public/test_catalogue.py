@@ -54,7 +54,7 @@ OTHER: dict[str, Any] = {
 @pytest.mark.parametrize("option", OTHER)
 @pytest.mark.parametrize("method", METHODS)
 def test_an_option_is_heeded_or_refused(method: str, option: str) -> None:
-    """Heeded: the poll is another one."""
+    """Used: the poll is a different one."""
     case = Case(method, 2, calibration=None if method in _OURS else "tight")
     if option not in CATALOGUE[method].options:
         with pytest.raises(ParameterError, match=f"{option.rstrip('_')} = .*nothing for method"):

@@ -1,4 +1,4 @@
-"""The public description of a table: what rows become, and that each becomes it alone."""
+"""The public description of a table: what rows become, each on its own."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_nothing_known_means_no_gaps() -> None:
         ({"fill": None, "marks_gaps": True}, "fill"),
         ({"fill": None, "unit": 1.0}, "fill"),
         ({"fill": None, "kind": "date"}, "fill"),
-        ({"form": "%Y"}, "none but for dates"),
+        ({"form": "%Y"}, "none, except for dates"),
     ],
 )
 def test_numbers_are_checked(wrong: dict[str, Any], part: str) -> None:
@@ -182,7 +182,7 @@ ROWS = st.lists(st.tuples(*[ENTRIES] * 5), min_size=1, max_size=4)
 @settings(max_examples=200, deadline=None)
 @given(ROWS, ROWS)
 def test_no_row_moves_another(own: list[Any], others: list[Any]) -> None:
-    """Whatever other rows hold, and whatever type they give a column: a row becomes the same numbers, all finite."""
+    """A row becomes the same finite numbers whatever other rows hold, and whatever its type."""
 
     def encoded(rows: list[Any]) -> np.ndarray:
         held = {

@@ -77,9 +77,8 @@ class TestSketch:
         center, components = principal_components(sp.csr_array(samples), 10)
         values, _ = svd_of(samples)
         best, got = np.sum(values[:10] ** 2), np.sum(captured(samples, center, components) ** 2)
-        assert (
-            0.95 * best <= got <= best * (1 + 1e-9)
-        )  # no direction stands out: the hardest case for a sketch
+        # No direction stands out: the hardest case for a sketch.
+        assert 0.95 * best <= got <= best * (1 + 1e-9)
 
     def test_the_seed_decides_and_is_fixed_by_default(self) -> None:
         samples = sp.random_array((300, 400), density=0.05, format="csr", rng=0)
@@ -183,7 +182,10 @@ def real() -> Any:
 
 class TestRealSparseRows:
     def test_columns_that_do_not_occur_can_be_dropped_first(self, real: Any) -> None:
-        """Six thousand rows of three million columns would take 177 GB; the work takes less than what two vectors of that length do."""
+        """Six thousand rows of three million columns would take 177 GB.
+
+        The work takes less than two vectors of that length do.
+        """
         kept = occupied_columns(real)
         tracemalloc.start()
         try:

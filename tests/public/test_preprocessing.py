@@ -1,4 +1,4 @@
-"""Laws of the map from samples to features: the norm bound in exact arithmetic, and what is refused."""
+"""Laws of the map from samples to features: the exact norm bound, and what is refused."""
 
 from __future__ import annotations
 
@@ -166,7 +166,8 @@ class TestWhatItDoes:
 
     def test_numpy_alone_is_enough(self):
         code = (
-            "import sys; from ostraka.public.preprocessing import Preprocessing; Preprocessing(constant=0.5)([[1.0, 2.0]]);"
+            "import sys; from ostraka.public.preprocessing import Preprocessing; "
+            "Preprocessing(constant=0.5)([[1.0, 2.0]]);"
             "assert 'scipy' not in sys.modules and 'pandas' not in sys.modules"
         )
         subprocess.run([sys.executable, "-c", code], check=True)
@@ -318,6 +319,6 @@ class TestTheLinearMapBefore:
             Preprocessing.fit([[1.0]], quantile=0.0)
 
     def test_rows_that_the_map_takes_beyond_the_doubles_become_zero(self) -> None:
-        """A refusal would tell that somebody has such a row."""
+        """A refusal would reveal that somebody has such a row."""
         fitted = Preprocessing(scale=np.array([1e-5, 1.0]))
         assert fitted([[1e308, 0.0], [0.0, 0.5]]).tolist() == [[0.0, 0.0], [0.0, 0.5]]

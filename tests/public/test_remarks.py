@@ -1,4 +1,4 @@
-"""What a party is told of its own entries."""
+"""What a party is told about its own entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whitening and half-whitened features: what they promise on awkward sets, and that one machine gives one result."""
+"""Whitening and half-whitened features: awkward sets, and one result on one machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows_of_rank(rank: int, n: int = 60, p: int = 7) -> Array:
     return rows / np.linalg.norm(rows, axis=1).max()
 
 
-# ---- the directions ------------------------------------------------------------------------------------------------------
+# ---- the directions ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rank", [1, 2, 5, 7])
@@ -94,7 +94,7 @@ def test_sets_with_hardly_any_extent_have_directions(rows: Array) -> None:
     assert np.isfinite(rows @ found.map(found.rank)).all()
 
 
-# ---- features -------------------------------------------------------------------------------------------------------------
+# ---- features ------------------------------------------------------------------------------------
 
 
 def squared_norms(features: Array) -> list[Fraction]:
@@ -186,7 +186,7 @@ def test_missing_numbers_are_refused() -> None:
         half_whitened(np.array([[1.0, 2.0], [np.nan, 1.0], [0.0, 0.0]]), 2)
 
 
-# ---- on the way to a release -----------------------------------------------------------------------------------------------
+# ---- on the way to a release ---------------------------------------------------------------------
 
 
 def a_release(samples: Any, n_classes: int) -> tuple[AuxiliarySet, Release]:

@@ -1,4 +1,7 @@
-"""The way that always arrives: within its step bound, for every input, by a potential that can be measured."""
+"""The solver that always arrives: within its step bound, for every input.
+
+A potential that can be measured shows it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ LOSSES: list[Loss] = [Logistic(), HuberHinge(), HuberHinge(0.01), Softmax(3)]
 
 
 def theta_of(shape: RiskShape) -> float:
-    """θ, from the proof and not from the code: a mutant of the code must not change what it is measured against."""
+    """θ, from the proof and not from the code: a mutant must not change what measures it."""
     return float(np.sqrt(shape.lambda_ / (4.0 * shape.smoothness)))
 
 
@@ -73,7 +76,7 @@ class Counted:
         return evaluate(risk, w)
 
 
-# --- arrival ------------------------------------------------------------------------------------------------------
+# --- arrival --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
@@ -160,7 +163,7 @@ def test_a_broken_step_bound_does_not_pass_silently(monkeypatch: pytest.MonkeyPa
         accelerated(problem("random", Logistic(), 1e-3), 1e-10)
 
 
-# --- the potential, measured --------------------------------------------------------------------------------------
+# --- the potential, measured ----------------------------------------------------------------------
 
 Direction = Callable[[Array, Array, np.random.Generator], Array]
 """(exact gradient, distance from the minimiser, generator) to where the injected error points."""
@@ -175,7 +178,10 @@ DIRECTIONS: dict[str, Direction] = {
 
 
 class Injected:
-    """`evaluate` with an error of length e added to the gradient; keeps every point and answer; ends after n steps."""
+    """`evaluate` with an error of length e added to the gradient; ends after n steps.
+
+    It keeps every point and answer.
+    """
 
     def __init__(self, minimiser: Array, error: float, direction: str, n_steps: int) -> None:
         self.minimiser, self.error, self.n_steps = minimiser, error, n_steps
@@ -215,7 +221,10 @@ def potentials(risk: Risk, injected: Injected, theta: float) -> list[float]:
 def excess(
     risk: Risk, error: float, direction: str, used: float, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[float, ...]:
-    """By how much Φ⁺ is above (1−θ)Φ + 1.5e²/λ, above (1−3θ/4)Φ + 7.5e²/λ, and above (1−3θ/4)Φ, at worst."""
+    """By how much Φ⁺ exceeds three bounds, at worst.
+
+    They are (1−θ)Φ + 1.5e²/λ, (1−3θ/4)Φ + 7.5e²/λ, and (1−3θ/4)Φ.
+    """
     shape = risk.shape
     theta, per_step = theta_of(shape), error**2 / shape.lambda_
     injected = Injected(minimise(risk).point, error, direction, n_steps=120)
@@ -274,7 +283,7 @@ def test_forgetting_the_errors_is_caught(loss: Loss, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("lambda_", [10.0, 1e-2, 1e-5])
 def test_forming_the_points_errs_by_less_than_is_counted(loss: Loss, lambda_: float) -> None:
-    """L‖ξ_x‖ ≤ 0.35e and √(λL/2)·‖ξ_v‖ ≤ 0.3e, at points as long and gradients as large as they may become."""
+    """L‖ξ_x‖ ≤ 0.35e and √(λL/2)·‖ξ_v‖ ≤ 0.3e, at the longest points and largest gradients."""
     shape = RiskShape(n_samples=30, n_features=3, row_terms=3, loss=loss, lambda_=lambda_)
     radius, smoothness, error = visited_norm(shape), shape.smoothness, step_error(shape)
     theta = MODULE._theta(shape)
@@ -304,7 +313,7 @@ def _unit(rng: np.random.Generator, n: int) -> Array:
     return direction / np.linalg.norm(direction)
 
 
-# --- what the bound depends on ------------------------------------------------------------------------------------
+# --- what the bound depends on --------------------------------------------------------------------
 
 
 def test_step_bound_is_known_before_any_label_is_seen() -> None:
@@ -346,7 +355,7 @@ def test_lambda_too_small_for_doubles_is_refused() -> None:
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_whatever_is_not_refused_is_above_its_rounding_floor(loss: Loss) -> None:
-    """The induction of the proof: twice the floor stays below a fiftieth of ℓ(0), so no point leaves the ball."""
+    """The induction of the proof: twice the floor is below ℓ(0)/50, so no point leaves the ball."""
     for lambda_ in 10.0 ** np.arange(-14.0, 6.0):
         shape = RiskShape(
             n_samples=10**6, n_features=100, row_terms=100, loss=loss, lambda_=float(lambda_)

@@ -1,4 +1,7 @@
-"""The losses: every constant is attacked, met, and missed by its mutant; every derivative has an exact oracle."""
+"""The losses: every constant is attacked and met; every derivative has an exact oracle.
+
+Mutants of the constants fail.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,14 @@ LOSSES: list[Loss] = [
     Softmax(10),
 ]
 VOTES = 7
-"""Soft labels are shares of so many votes: none but 0 and 1 is a double."""
+"""Soft labels are shares of this many votes: only 0 and 1 are doubles."""
 
 
 def votes(loss: Loss, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-    """How many votes each class has, a third of the rows unanimous; for a binary loss only those of class +1."""
+    """How many votes each class has, with a third of the rows unanimous.
+
+    For a binary loss only the votes of class +1.
+    """
     counts = rng.multinomial(VOTES, rng.dirichlet(np.full(loss.n_classes, 0.5), size=n))
     counts[::3] = (
         VOTES
@@ -53,7 +59,7 @@ def exact_shares(counts: NDArray[np.int64]) -> list[mpmath.mpf]:
 
 
 def scores(loss: Loss, rng: np.random.Generator, n: int, largest: float = 1e4) -> Array:
-    """Scores of every size, some of them on the corners of the Huber hinge, some with one class far away."""
+    """Scores of every size, some on the corners of the Huber hinge, some with a class far away."""
     shape = (n,) if loss.n_outputs == 1 else (n, loss.n_outputs)
     sizes = 10.0 ** rng.uniform(-4, math.log10(largest), n)
     z = rng.standard_normal(shape) * (sizes if loss.n_outputs == 1 else sizes[:, None])
@@ -68,7 +74,7 @@ def scores(loss: Loss, rng: np.random.Generator, n: int, largest: float = 1e4) -
     return z
 
 
-# --- the exact losses, in high precision -------------------------------------------------------------------------
+# --- the exact losses, in high precision ----------------------------------------------------------
 
 
 def hinge(t: mpmath.mpf, h: mpmath.mpf) -> mpmath.mpf:
@@ -108,7 +114,7 @@ def exactly(numbers: Array) -> list[mpmath.mpf]:
     return [mpmath.mpf(float(x)) for x in np.atleast_1d(numbers)]
 
 
-# --- the attack ---------------------------------------------------------------------------------------------------
+# --- the attack -----------------------------------------------------------------------------------
 
 Quantity = Callable[[Loss, Array, Array, Array, Array], Array]
 """(loss, scores, directions, labels, other labels) to numbers that a constant must bound."""
@@ -123,7 +129,7 @@ def _inner(x: Array, y: Array) -> Array:
 
 
 def steepness(loss: Loss, z: Array, v: Array, a: Array, b: Array) -> Array:
-    """How fast the slope moves over a distance of 1/1000, less what the rounding of two slopes can fake."""
+    """How fast the slope moves over a distance of 1/1000, less what rounding can fake."""
     length = np.maximum(_length(v), 1e-300)
     far = z + 1e-3 * (v / length if z.ndim == 1 else v / length[:, None])
     moved = _length(loss.slope(far, a) - loss.slope(z, a)) - 2.0 * loss.rounding
@@ -225,9 +231,8 @@ class TestEveryLoss:
     ) -> None:
         worst = self._worst_slope_error(loss)
         assert worst <= loss.rounding
-        assert (
-            worst > loss.rounding / 1000.0
-        )  # the oracle sees rounding at all, so a bound 1000 times smaller fails
+        # The oracle does see rounding: a bound 1000 times smaller would fail.
+        assert worst > loss.rounding / 1000.0
 
     @staticmethod
     def _worst_slope_error(loss: Loss) -> mpmath.mpf:

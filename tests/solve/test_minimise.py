@@ -62,7 +62,7 @@ def problem(kind: str, loss: Loss, lambda_: float, seed: int = 0) -> Risk:
 KINDS = ["separable", "random", "soft", "duplicated", "zero rows", "all zero", "short", "one row"]
 
 
-# --- the exact minimiser, by Newton's method in 60 digits -----------------------------------------------------------
+# --- the exact minimiser, by Newton's method in 60 digits -----------------------------------------
 
 
 def exact_minimiser(risk: Risk, start: Array) -> tuple[mpmath.matrix, mpmath.mpf]:
@@ -176,7 +176,8 @@ def test_any_small_problem_is_certified(
     risk = Risk(x, shares(rng, n, loss), loss, 10.0**power)
     solution = minimise(risk)
     assert solution.gradient_bound <= default_tolerance(risk.shape)
-    # the certificate is honest: the gradient, computed in another way, is within the bound and its own rounding
+    # the certificate is honest: the gradient, computed in another way,
+    # is within the bound and its own rounding
     w = solution.point
     slopes = loss.slope(x @ w, risk.labels)
     gradient = np.tensordot(x, slopes, axes=(0, 0)) / n + risk.lambda_ * w
@@ -265,7 +266,7 @@ def test_no_worse_than_scikit_learn(n_classes: int, lambda_: float) -> None:
     assert found <= lowest + 1e-8
 
 
-# --- sizes --------------------------------------------------------------------------------------------------------
+# --- sizes ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge(), Softmax(3)], ids=str)
@@ -325,7 +326,7 @@ def test_both_newton_routes_find_the_same_point(
     assert close(with_matrix, without)
 
 
-# --- tolerances and refusals --------------------------------------------------------------------------------------
+# --- tolerances and refusals ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)

@@ -1,4 +1,7 @@
-"""The fast ways: directions solve their systems, the risk goes down, well-posed problems never need the fall-back."""
+"""The fast solvers: directions solve their systems, and the risk goes down.
+
+Well-posed problems never need the fall-back.
+"""
 
 from __future__ import annotations
 

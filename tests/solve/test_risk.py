@@ -1,4 +1,4 @@
-"""The risk: its derivatives agree with each other, and its gradient errs by less than is promised."""
+"""The risk: its derivatives agree, and its gradient's error is smaller than promised."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def weights(rng: np.random.Generator, d: int, loss: Loss, size: float) -> Array:
     return size * w / np.linalg.norm(w)
 
 
-# --- the exact gradient -------------------------------------------------------------------------------------------
+# --- the exact gradient ---------------------------------------------------------------------------
 
 
 def exact_slope(loss: Loss, z: list[mpmath.mpf], label: list[mpmath.mpf]) -> list[mpmath.mpf]:
@@ -131,13 +131,14 @@ def large_lambda(rng: np.random.Generator, loss: Loss) -> tuple[Array, Any, floa
 
 
 CASES = [
-    cancelling, long_weights, on_the_corner, many_rows, one_row, zero_rows, duplicated_rows, large_lambda,
+    cancelling, long_weights, on_the_corner, many_rows,
+    one_row, zero_rows, duplicated_rows, large_lambda,
 ]  # fmt: skip
 
 
 @cache
 def share_of_bound(case: Any, loss: Loss) -> float:
-    """The largest error of the computed gradient (dense and sparse), as a share of what is promised."""
+    """The largest error of the computed gradient (dense and sparse), as a share of the bound."""
     shares = []
     for seed in range(1 if case is many_rows else 4):
         x, counts, lambda_, w = case(np.random.default_rng(seed), loss)
@@ -197,7 +198,7 @@ def test_gamma_is_above_the_sum_of_its_roundings() -> None:
             assert gamma(n) >= max(grown, shrunk) * (1 - mpmath.mpf(2) ** -50)
 
 
-# --- derivatives agree with each other ----------------------------------------------------------------------------
+# --- derivatives agree with each other ------------------------------------------------------------
 
 SIZES = [(1, 1), (7, 3), (BLOCK_ROWS, 2), (BLOCK_ROWS + 1, 2), (3 * BLOCK_ROWS - 5, 4)]
 
@@ -298,7 +299,7 @@ def test_single_precision_features_are_used_as_doubles() -> None:
         assert Risk(features, np.array([1.0]), Logistic(), 0.1).features.dtype == np.float64
 
 
-# --- refusals -----------------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lambda_", [0.0, -1.0, math.nan, math.inf, -math.inf])

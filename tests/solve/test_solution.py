@@ -56,7 +56,10 @@ def test_solution_is_frozen() -> None:
 
 @pytest.mark.parametrize("lambda_", [1e-7, 3e-5, 0.1, 7.0])
 def test_tolerance_over_lambda_is_always_reached(lambda_: float) -> None:
-    """The radius that is published in advance is τ/λ: taking the point through it cannot fail, not by one rounding."""
+    """The radius that is published in advance is τ/λ: the point is always within it.
+
+    Not even one rounding makes it fail.
+    """
     rng = np.random.default_rng(0)
     risk = Risk(rng.uniform(-0.4, 0.4, (30, 4)), rng.random(30), Logistic(), lambda_)
     tolerance = default_tolerance(risk.shape)

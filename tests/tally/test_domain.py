@@ -1,4 +1,7 @@
-"""Contributions: the ball in exact arithmetic at the ends of 64 bits, refusals that change nothing, exact sums, and mutants."""
+"""Contributions: the ball at the ends of 64 bits, exact sums, and mutants.
+
+Refusals change nothing.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def accepted(ball: Ball, vector: list[int]) -> bool:
     return ball.outside(np.array([vector], dtype=np.int64)).size == 0
 
 
-# ---- the ball ----------------------------------------------------------------------------------------------------------
+# ---- the ball ------------------------------------------------------------------------------------
 
 near = st.integers(-30, 30)
 wild = st.sampled_from(
@@ -142,7 +145,7 @@ def test_balls_that_could_overflow_are_refused(change: dict[str, Any], complaint
         Ball(**{"norm": "l2", "length": 5, "dimension": 2, **change})
 
 
-# ---- rounding into it ----------------------------------------------------------------------------------------------------
+# ---- rounding into it ----------------------------------------------------------------------------
 
 floats = st.floats(width=64) | st.sampled_from(
     [1e308, -1.7976931348623157e308, 5e-324, -5e-324, 0.5, -0.5, 1.5, 2.0**24, math.inf, math.nan]
@@ -187,7 +190,7 @@ def test_large_and_small_dimensions_and_balls_narrower_than_the_rounding(
 
 
 def test_little_is_lost_by_shortening() -> None:
-    """A vector far outside keeps its direction and nearly the whole length; one inside is only rounded."""
+    """A vector far outside keeps its direction and nearly all its length; inside, it is rounded."""
     rng = np.random.default_rng(1)
     ball = Ball(norm="l2", length=LARGEST_LENGTH, dimension=50)
     directions = rng.standard_normal((20, 50))
@@ -214,7 +217,7 @@ def test_rounding_without_its_slack_is_caught() -> None:
     assert ball.outside(ball.rounded(vectors * 1e6)).size == 0
 
 
-# ---- the sum --------------------------------------------------------------------------------------------------------------
+# ---- the sum -------------------------------------------------------------------------------------
 
 BALL = Ball(norm="l1", length=10, dimension=3)
 
@@ -324,7 +327,7 @@ def test_a_sum_that_so_many_persons_cannot_have_is_refused(norm: Any, total: lis
     assert not summed.total.any()
 
 
-# ---- ballots ---------------------------------------------------------------------------------------------------------------
+# ---- ballots -------------------------------------------------------------------------------------
 
 
 @st.composite

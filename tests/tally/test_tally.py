@@ -1,4 +1,7 @@
-"""The tally: each party once, of this poll, on its roll; nothing half-added. (What all methods obey is in tests/laws.)"""
+"""The tally: each party once, of this poll, on its roll; nothing half-added.
+
+What all methods obey is in tests/laws.
+"""
 
 from __future__ import annotations
 

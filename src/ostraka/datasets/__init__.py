@@ -7,8 +7,9 @@
     urls     200,000 / 142,548     262,144     2         5 collections
     digits   1,400 / 397           64          10        none
 
-`load` looks for a data set's files in a folder and downloads what is missing from its public home. The folder is the one it is given, else
-the one that the environment variable OSTRAKA_DATA names, else `data` in the working folder.
+`load` looks for a data set's files in a folder and downloads what is missing from its public home.
+The folder is the one it is given, else the one that the environment variable OSTRAKA_DATA names,
+else `data` in the working folder.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def load(name: str, data_dir: str | Path | None = None, *, progress: bool = Fals
 
     Args:
         name: one of `NAMES`.
-        data_dir: the folder with the files. None: what OSTRAKA_DATA names, else `data` in the working folder.
+        data_dir: the folder with the files. None: what OSTRAKA_DATA names, else `data` in the
+            working folder.
         progress: show bars where it takes long.
 
     """
@@ -40,7 +42,8 @@ def load(name: str, data_dir: str | Path | None = None, *, progress: bool = Fals
         raise ParameterError("data set", got=name, allowed=", ".join(NAMES))
     from ostraka.datasets.download import data_folder
 
-    # Each loader is imported when it is asked for: they need pandas, scipy and scikit-learn, which take longer to import than some to load.
+    # Each loader is imported only when needed: they use pandas, scipy and scikit-learn, which take
+    # longer to import than some data sets take to load.
     loaded: Dataset = import_module(f"ostraka.datasets.{name}").load(
         data_folder(data_dir), progress=progress
     )

@@ -9,7 +9,7 @@ __all__ = ["COMPRESSIONS", "ERRORS_OF_THE_SYSTEM", "compress", "read_content"]
 
 COMPRESSIONS = (".gz", ".zst")
 ERRORS_OF_THE_SYSTEM = (FileNotFoundError, PermissionError, ImportError)
-"""Errors that say enough themselves; what else a reader raises means that the file is not what its name says."""
+"""Errors that say enough themselves; any other means that the file is not what its name says."""
 
 
 def compress(content: bytes, suffix: str) -> bytes:

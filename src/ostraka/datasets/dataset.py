@@ -1,12 +1,13 @@
-"""What a data set is: samples and classes to learn from, and others to be measured on.
+"""What a data set is: samples and classes to learn from, and others to measure on.
 
     code name   meaning
     samples     rows as published, not scaled: scaling is fitted on auxiliary samples, elsewhere
     labels      the class of each row, as an index into the data set's `classes`
     sources     who or what a row came from, where that is known: the natural parties
-    repeats     how often a distinct row stands in the file, where only distinct rows are kept
+    repeats     how often a distinct row occurs in the file, where only distinct rows are kept
 
-Everything is checked at birth, and arrays are read-only: a data set is shared by many trials, and none may change it for the next.
+Everything is checked when it is made, and arrays are read-only: many trials share a data set, and
+none may change it for the next.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Labelled:
         samples: a dense array of float32 or float64, or a scipy csr matrix of them.
         labels: class indices, one per row.
         sources: the natural party of each row.
-        repeats: how often each row stands in the file. None: once each.
+        repeats: how often each row occurs in the file. None: once each.
 
     """
 
@@ -83,7 +84,7 @@ class Labelled:
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Dataset:
-    """A task: what to learn from, and what to be measured on."""
+    """A task: what to learn from, and what to measure on."""
 
     name: str
     classes: tuple[str, ...]

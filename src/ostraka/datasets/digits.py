@@ -1,7 +1,10 @@
-"""Handwritten digits: 1,797 images of 8 x 8 pixels that come with scikit-learn. Nothing is downloaded.
+"""Handwritten digits: 1,797 images of 8 x 8 pixels that come with scikit-learn.
 
-The test set of Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits" (UCI data set 80, CC BY 4.0), by 13 of its 43 writers. The
-rows stand grouped by writer, who are not named, so they are shuffled, always in the same way, before 1,400 are taken to learn from.
+Nothing is downloaded.
+
+The test set of Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits" (UCI data set 80,
+CC BY 4.0), by 13 of its 43 writers. The rows are grouped by writer, without names, so they are
+shuffled, always in the same way, before 1,400 are taken to learn from.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Files of the public data sets: found in the data folder, or fetched into it.
 
-A file that is there is checked before it is used: its size, its first bytes, its sha256 where one is known. One that is missing is streamed
-to `<name>.part`, checked, and only then moved into place, so that an interruption never leaves a file that looks whole. The next attempt
-goes on where the last one ended, if the server still has the same file: `<name>.part.json` remembers which address and which version the
-part came from, because parts of two files make neither.
+A file that is already there is checked before it is used: its size, its first bytes, its sha256 if
+one is known. A missing file is streamed to `<name>.part`, checked, and only then moved into place,
+so that an interruption never leaves a file that looks whole. The next attempt continues where the
+last one ended, if the server still has the same file: `<name>.part.json` records the address and
+the version that the part came from, because parts of two files make neither.
 
-Trust: where no checksum is known, the first copy is trusted, for https authenticates the server but nobody vouches for the file. Its sha256
-is written to `<name>.sha256`, and later loads refuse anything else. Addresses are followed over http and https only, and never from https
-down to http.
+Trust: if no checksum is known, the first copy is trusted, because https authenticates the server
+but nobody vouches for the file. Its sha256 is written to `<name>.sha256`, and later loads refuse
+anything else. Addresses are followed over http and https only, and never from https down to http.
 
-Nothing but the standard library is used, with its own settings for proxies (http_proxy, https_proxy).
+Only the standard library is used, with its own settings for proxies (http_proxy, https_proxy).
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ VARIABLE = "OSTRAKA_DATA"
 TIMEOUT_SECONDS = 30.0
 TRIES = 3
 PAUSE_SECONDS = 0.5
-"""Before the second try; each further one waits twice as long."""
+"""Seconds before the second try; each further one waits twice as long."""
 CHUNK_BYTES = 2**18
 WORTH_RETRYING = {408, 425, 429, 500, 502, 503, 504}
 OPENINGS = {".gz": b"\x1f\x8b", ".zip": b"PK", ".npz": b"PK"}
-"""How files with these endings begin. A page that says "not here" in place of a file is noticed by it."""
+"""How files with these endings begin, so that an error page instead of a file is noticed."""
 
 
 class _Failed(Exception):
@@ -57,7 +58,7 @@ class _Failed(Exception):
 
 
 def data_folder(given: str | os.PathLike[str] | None = None) -> Path:
-    """The folder with the data: the given one, else what OSTRAKA_DATA names, else `data` in the working folder."""
+    """The folder with the data: the given one, else OSTRAKA_DATA, else `data` where we are."""
     return Path(given if given is not None else os.environ.get(VARIABLE) or "data")
 
 
@@ -87,10 +88,13 @@ def verify(path: Path, file: DataFile) -> None:
     if problem is None and not file.is_known and noted.exists():
         expected, digest = noted.read_text("utf-8").split()[:1], _sha256(path)
         if expected != [digest]:
-            problem = f"its sha256 is {digest}, but {noted.name}, written when it was first downloaded, says otherwise"
+            problem = (
+                f"its sha256 is {digest}, but {noted.name}, written when it was first downloaded, "
+                "says otherwise"
+            )
     if problem is not None:
         remedy = (
-            f"Remove {path} and load again to fetch it anew"
+            f"Remove {path} and load again to download a new copy"
             if file.urls
             else f"Put a whole copy in the place of {path}: it cannot be downloaded"
         )
@@ -146,9 +150,8 @@ def _fetch(url: str, path: Path, file: DataFile, progress: bool) -> None:
     part = _Part(path)
     for attempt in range(TRIES):
         try:
-            if not (
-                file.n_bytes is not None and part.size == file.n_bytes
-            ):  # else only the check and the move are left
+            # If the part is whole, only the check and the move are left.
+            if not (file.n_bytes is not None and part.size == file.n_bytes):
                 _stream(url, part, file, progress)
             _accept(part, file)
             return
@@ -163,7 +166,7 @@ def _accept(part: _Part, file: DataFile) -> None:
     problem = _problem(part.path, file)
     if problem is not None:
         part.drop()
-        raise _Failed(f"what came is not the file: {problem}; it was deleted", retry=False)
+        raise _Failed(f"the download is not the file: {problem}; it was deleted", retry=False)
     if not file.is_known:
         noted = f"{_sha256(part.path)}  {file.name}\n"
         write_atomically(part.target.with_name(file.name + ".sha256"), noted.encode())
@@ -197,7 +200,10 @@ class _Part:
         return {}
 
     def begin(self, url: str, headers: Any) -> None:
-        """Remember whose part this is; the server's name for the version, if it is an exact one, lets it refuse to continue another."""
+        """Remember whose part this is.
+
+        With an exact name of the version, the server can refuse to continue another one.
+        """
         tag = headers.get("ETag") or ""
         version = tag if tag and not tag.startswith("W/") else headers.get("Last-Modified") or ""
         write_atomically(self.note, json.dumps({"url": url, "version": version}).encode())
@@ -259,14 +265,15 @@ def _opened(url: str, part: _Part, file: DataFile) -> Any:
 
 
 def _start_of(response: Any, part: _Part) -> int:
-    """Where in the file this answer begins: 0 if the server sends all of it anew."""
+    """Where in the file this answer begins: 0 if the server sends all of it again."""
     if response.status != 206:
         return 0
     given = str(response.headers.get("Content-Range", ""))
     if not given.startswith(f"bytes {part.size}-"):
         part.drop()
         raise _Failed(
-            f"the server continues elsewhere ({given or 'it does not say where'}); the part was deleted",
+            f"the server continues elsewhere ({given or 'it does not say where'}); "
+            "the part was deleted",
             retry=True,
         )
     return part.size
@@ -281,10 +288,8 @@ def _chunks(response: Any) -> Iterator[bytes]:
     while True:
         try:
             chunk = response.read(CHUNK_BYTES)
-        except (
-            OSError,
-            http.client.HTTPException,
-        ) as error:  # only of the network: the disk's errors are the caller's to see
+        # Only errors of the network: the caller must see those of the disk.
+        except (OSError, http.client.HTTPException) as error:
             raise _Failed(f"the connection broke: {error!r}", retry=True) from None
         if not chunk:
             return
@@ -307,12 +312,15 @@ def _written(chunks: Any, out: IO[bytes], file: DataFile, start: int) -> int:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follow http and https addresses, but not from an authenticated server to one that anybody could play."""
+    """Follow http and https addresses, but never from https down to http.
+
+    Anybody could pose as a server that is not authenticated.
+    """
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        """Refuse what urllib would follow."""
+        """Refuse some redirections that urllib would follow."""
         old, new = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
         if new not in ("http", "https") or (old == "https" and new == "http"):
             raise _Failed(f"it leads to {newurl}, which is not followed from {old}", retry=False)

@@ -1,8 +1,8 @@
-"""CSV and Parquet files as pandas tables, as they were written: texts, dates and gaps stay what they are.
+"""CSV and Parquet files as pandas tables: texts, dates and gaps stay as they were written.
 
-A CSV file may use commas, semicolons or tabs between its fields, and, with semicolons, decimal commas.
-Arrow reads it fast and exactly; what Arrow refuses, pandas reads, or says what is wrong. What an entry
-means is not decided here, but by the public columns (`public.columns`).
+A CSV file may use commas, semicolons or tabs between its fields, and, with semicolons, decimal
+commas. Arrow reads it fast and exactly; what Arrow refuses, pandas reads, or says what is wrong.
+What an entry means is decided by the public columns (`public.columns`), not here.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ GAPS = [
     *("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "na"),
     *("nan", "none", "null", "?", "-", "."),
 ]
-"""In columns of numbers; columns of texts keep them, for the public columns to say what they are."""
+"""Gaps in columns of numbers; columns of texts keep them, and the public columns interpret them."""
 DELIMITERS = ",;\t"
 LOOKED_AT = 2**16
-"""So many bytes tell whether numbers have decimal commas."""
+"""This many bytes show whether numbers have decimal commas."""
 EXACT = ("int64", "double", "string", "bool", "null")
-"""The types that Arrow may find by itself; dates and times stay texts, which the public columns read."""
+"""The types that Arrow may find; dates and times stay texts, which the public columns read."""
 
 
 def read_frame(path: Path, kind: str, texts: Sequence[str] = ()) -> Any:
@@ -44,7 +44,7 @@ def read_frame(path: Path, kind: str, texts: Sequence[str] = ()) -> Any:
         raise
     except UnicodeDecodeError as error:
         problem = (
-            f"{path.name} cannot be read (byte {error.start} is no UTF-8; save it as CSV UTF-8)"
+            f"{path.name} cannot be read (byte {error.start} is not UTF-8; save it as CSV UTF-8)"
         )
         raise FormatError("csv table", problem) from None
     except pd.errors.ParserWarning:
@@ -78,7 +78,7 @@ def _lines(content: bytes, delimiter: str) -> Iterator[list[str]]:
 
 
 def _refuse_short_rows(content: bytes, delimiter: str) -> None:
-    """A row with too few fields was cut off; pandas would take the rest for gaps."""
+    """Refuse a row with too few fields: it was cut off, and pandas would take the rest for gaps."""
     lines = _lines(content, delimiter)
     n_names = len(next(lines, []))
     for number, fields in enumerate(lines, start=2):
@@ -87,7 +87,7 @@ def _refuse_short_rows(content: bytes, delimiter: str) -> None:
 
 
 def _find_delimiter(head: str) -> str:
-    """What stands most often between the names of the columns; a comma if nothing does."""
+    """The commonest separator between the names of the columns; a comma if there is none."""
     line = re.sub(r'"[^"]*"', "", head.lstrip().partition("\n")[0])
     return max(DELIMITERS, key=lambda each: (line.count(each), each == ","))
 
@@ -120,7 +120,7 @@ def _read_by_arrow(content: bytes, texts: Sequence[str], delimiter: str, decimal
 
 
 def _read_typed(read: Any, wanted: Sequence[str]) -> Any:
-    """By parts, in which Arrow takes the first one's types for all; or else as a whole."""
+    """Read in parts, where Arrow takes the first part's types for all; otherwise as a whole."""
     import pyarrow as pa
 
     try:
@@ -130,7 +130,10 @@ def _read_typed(read: Any, wanted: Sequence[str]) -> Any:
 
 
 def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str, decimal: str) -> Any:
-    """Without what pandas does to be helpful: it rounds numbers (before 3.1), guesses types anew for every part, takes rows for named."""
+    """Read without what pandas does to be helpful.
+
+    It rounds numbers (before 3.1), guesses types again for every part, and takes rows for named.
+    """
     import pandas as pd
 
     exact = {} if _version(pd.__version__) >= (3, 1) else {"float_precision": "round_trip"}

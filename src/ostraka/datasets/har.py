@@ -1,12 +1,16 @@
-"""Activities of 30 people from a phone at their waist: UCI data set 240, "Human Activity Recognition Using Smartphones".
+"""Activities of 30 people, from a phone at their waist: UCI data set 240.
 
-10,299 windows of 2.56 s, 561 features in [-1, 1], 6 activities. The official split is by person: 21 to learn from, 9 others to be measured
-on. Natural parties: the people.
+"Human Activity Recognition Using Smartphones".
 
-Read from `har.npz` (arrays X_train, y_train with 1..6, subject_train, the same for test, activity_names) if that is there, else from the
-official archive, which is a zip file inside a zip file; neither is unpacked to disk.
+10,299 windows of 2.56 s, 561 features in [-1, 1], 6 activities. The official split is by person:
+21 to learn from, 9 others to measure on. Natural parties: the people.
 
-Source: Anguita, Ghio, Oneto, Parra, Reyes-Ortiz, "A Public Domain Dataset for Human Activity Recognition Using Smartphones", ESANN 2013.
+Read from `har.npz` (arrays X_train, y_train with 1..6, subject_train, the same for test,
+activity_names) if that is there, else from the official archive, which is a zip file inside a zip
+file; neither is unpacked to disk.
+
+Source: Anguita, Ghio, Oneto, Parra, Reyes-Ortiz, "A Public Domain Dataset for Human
+Activity Recognition Using Smartphones", ESANN 2013.
 """
 
 from __future__ import annotations

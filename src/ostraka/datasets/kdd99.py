@@ -1,20 +1,24 @@
 """Network connections, normal or part of an attack: the KDD Cup 1999 (UCI data set 130).
 
-The 10 % training file, 494,021 connections, and the labelled test file "corrected", 311,029, which has attacks that training has not. Both
-hold few distinct connections; of the test file each distinct pair of row and class is given once, with `repeats` saying how often it stands
-there. Training rows are all kept.
+The 10 % training file has 494,021 connections; the labelled test file "corrected" has 311,029, with
+attacks that do not occur in training. Both hold few distinct connections. Each distinct pair of row
+and class of the test file is given once, with `repeats` saying how often it occurs. Training rows
+are all kept.
 
     columns                      how
     protocol, service, flag      one column per category: 3 + 71 + 11
-    the other 38                 log(1 + x), as counts run from 0 to 10⁹; rates in [0, 1] change little
+    the other 38                 log(1 + x), because counts run from 0 to 10⁹; rates in [0, 1]
+                                 change little
 
-That makes d = 123, the number of Hamm, Cao and Belkin (ICML 2016, section 6). The lists of categories are fixed, public and those of the
-whole Cup: our two files have 67 of the 71 services. Four (aol, harvest, http_2784, http_8001) stand in the full training file alone, so
-their columns are empty here, and the service `icmp` stands in the test file alone. Nothing is scaled: that is fitted on auxiliary samples,
-elsewhere.
+That makes d = 123, the number of Hamm, Cao and Belkin (ICML 2016, section 6). The lists of
+categories are fixed, public and those of the whole Cup: our two files have 67 of the 71 services.
+Four (aol, harvest, http_2784, http_8001) occur only in the full training file, so their columns
+are empty here, and the service `icmp` occurs only in the test file. Nothing is scaled: that is
+fitted on auxiliary samples, elsewhere.
 
-Source: Stolfo, Fan, Lee, Prodromidis, Chan, "Cost-based Modeling and Evaluation for Data Mining With Application to Fraud and Intrusion
-Detection", 2000; traffic of the 1998 DARPA evaluation at MIT Lincoln Labs.
+Source: Stolfo, Fan, Lee, Prodromidis, Chan, "Cost-based Modeling and Evaluation for Data Mining
+With Application to Fraud and Intrusion Detection", 2000; traffic of the 1998 DARPA evaluation at
+MIT Lincoln Labs.
 """
 
 from __future__ import annotations
@@ -35,10 +39,12 @@ __all__ = ["CATEGORIES", "N_COLUMNS", "load", "read"]
 
 PROTOCOLS = "icmp tcp udp"
 SERVICES = (
-    "IRC X11 Z39_50 aol auth bgp courier csnet_ns ctf daytime discard domain domain_u echo eco_i ecr_i efs exec finger ftp "
-    "ftp_data gopher harvest hostnames http http_2784 http_443 http_8001 icmp imap4 iso_tsap klogin kshell ldap link login mtp "
-    "name netbios_dgm netbios_ns netbios_ssn netstat nnsp nntp ntp_u other pm_dump pop_2 pop_3 printer private red_i remote_job "
-    "rje shell smtp sql_net ssh sunrpc supdup systat telnet tftp_u tim_i time urh_i urp_i uucp uucp_path vmnet whois"
+    "IRC X11 Z39_50 aol auth bgp courier csnet_ns ctf daytime discard domain domain_u echo eco_i "
+    "ecr_i efs exec finger ftp ftp_data gopher harvest hostnames http http_2784 http_443 http_8001 "
+    "icmp imap4 iso_tsap klogin kshell ldap link login mtp name netbios_dgm netbios_ns netbios_ssn "
+    "netstat nnsp nntp ntp_u other pm_dump pop_2 pop_3 printer private red_i remote_job rje shell "
+    "smtp sql_net ssh sunrpc supdup systat telnet tftp_u tim_i time urh_i urp_i uucp uucp_path "
+    "vmnet whois"
 )
 FLAGS = "OTH REJ RSTO RSTOS0 RSTR S0 S1 S2 S3 SF SH"
 CATEGORIES = {1: tuple(PROTOCOLS.split()), 2: tuple(SERVICES.split()), 3: tuple(FLAGS.split())}
@@ -66,7 +72,10 @@ def load(folder: Path, *, progress: bool = False) -> Dataset:
 
 
 def read(path: Path) -> tuple[Rows, Labels]:
-    """The connections with log(1 + x) for numbers and category numbers for words, 41 columns as in the file, and their classes."""
+    """The connections, 41 columns as in the file, and their classes.
+
+    Numbers become log(1 + x), words become category numbers.
+    """
     frame = _frame(path)
     rows = np.empty((len(frame), LABEL), dtype=np.float32)
     with np.errstate(invalid="ignore", divide="ignore"):  # what has no logarithm is refused below
@@ -123,7 +132,7 @@ def _encoded(rows: Rows) -> Rows:
 
 
 def _distinct(rows: Rows, labels: Labels) -> Labelled:
-    """Each pair of row and class once, where it first stands, with the number of times that it does."""
+    """Each pair of row and class once, where it first occurs, with how often it occurs."""
     pairs = np.column_stack([rows, labels.astype(np.float32)])
     as_bytes = pairs.view(np.dtype((np.void, pairs.shape[1] * pairs.itemsize))).ravel()
     _, first, counts = np.unique(as_bytes, return_index=True, return_counts=True)

@@ -1,9 +1,10 @@
 """Matrices without column names: NPZ and svmlight files.
 
 svmlight files do not say how many columns there are, nor whether they count them from 0 or 1. For a
-release `n_columns` must say it, or one party's rows would decide what everybody's columns mean; without
-it the largest index gives the first, an index 0 the second. The files of a folder are asked together, so
-that a party whose rows lack some columns means the same columns as the others.
+release `n_columns` must say it, or one party's rows would decide what everybody's columns mean.
+Without it the largest index gives the number, and an index 0 shows where counting starts. The files
+of a folder are looked at together, so that a party whose rows lack some columns means the same
+columns as the others.
 """
 
 from __future__ import annotations

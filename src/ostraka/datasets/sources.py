@@ -1,10 +1,11 @@
 """The files of the public data sets: their names, what they must hold, and where they live.
 
-A file is taken to be right if its sha256 is the one written here. Two are checked otherwise:
+A file is accepted if its sha256 is the one written here. Two are checked in another way:
 
-- The same records of `corrected.gz` circulate packed in more than one way, so what is inside is hashed, not the package.
-- Of the two archives whose checksum we do not know, the first copy that is downloaded is trusted, over https only; its checksum is written
-  beside it and later loads are held to it.
+- The same records of `corrected.gz` circulate packed in more than one way, so the content is
+  hashed, not the package.
+- For the two archives whose checksum we do not know, the first copy that is downloaded is trusted,
+  over https only; its checksum is written beside it, and later loads must match it.
 
 Files without addresses were put together from several sources and have no public home of their own.
 """
@@ -36,7 +37,7 @@ class DataFile:
         name: its name in the data folder.
         n_bytes: its size, where known.
         sha256: its checksum in hexadecimal, where known.
-        unpacked_sha256: the checksum of what a gzip file holds, where the package itself may differ.
+        unpacked_sha256: the checksum of what a gzip file holds, if the package itself may differ.
         urls: where it is, best first.
         about: what it is, as the end of a sentence that begins with "It is".
 
@@ -65,10 +66,12 @@ HAR_NPZ = DataFile(
 HAR_ZIP = DataFile(
     name="human+activity+recognition+using+smartphones.zip",
     urls=(
-        "https://archive.ics.uci.edu/static/public/240/human+activity+recognition+using+smartphones.zip",
+        "https://archive.ics.uci.edu/static/public/240/"
+        "human+activity+recognition+using+smartphones.zip",
         "https://archive.ics.uci.edu/ml/machine-learning-databases/00240/UCI%20HAR%20Dataset.zip",
     ),
-    about="the UCI data set 240, 'Human Activity Recognition Using Smartphones' (https://archive.ics.uci.edu/dataset/240)",
+    about="the UCI data set 240, 'Human Activity Recognition Using Smartphones' "
+    "(https://archive.ics.uci.edu/dataset/240)",
 )
 
 KDD99_TRAIN = DataFile(
@@ -80,7 +83,8 @@ KDD99_TRAIN = DataFile(
         "https://kdd.ics.uci.edu/databases/kddcup99/kddcup.data_10_percent.gz",
         "http://kdd.ics.uci.edu/databases/kddcup99/kddcup.data_10_percent.gz",
     ),
-    about="the 10 % training file of the KDD Cup 1999 (https://kdd.ics.uci.edu/databases/kddcup99/kddcup99.html)",
+    about="the 10 % training file of the KDD Cup 1999 "
+    "(https://kdd.ics.uci.edu/databases/kddcup99/kddcup99.html)",
 )
 
 KDD99_TEST = DataFile(
@@ -89,15 +93,18 @@ KDD99_TEST = DataFile(
     urls=(
         "https://kdd.ics.uci.edu/databases/kddcup99/corrected.gz",
         "http://kdd.ics.uci.edu/databases/kddcup99/corrected.gz",
-        "https://web.archive.org/web/20110728094556id_/http://kdd.ics.uci.edu/databases/kddcup99/corrected.gz",
+        "https://web.archive.org/web/20110728094556id_/"
+        "http://kdd.ics.uci.edu/databases/kddcup99/corrected.gz",
     ),
-    about="the labelled test file of the KDD Cup 1999 (https://kdd.ics.uci.edu/databases/kddcup99/kddcup99.html)",
+    about="the labelled test file of the KDD Cup 1999 "
+    "(https://kdd.ics.uci.edu/databases/kddcup99/kddcup99.html)",
 )
 
 URL_ARCHIVE = DataFile(
     name="url_svmlight.tar.gz",
     urls=("https://archive.ics.uci.edu/ml/machine-learning-databases/url/url_svmlight.tar.gz",),
-    about="the UCI data set 187, 'URL Reputation' (https://archive.ics.uci.edu/dataset/187), Day0.svm to Day120.svm, 2.2 GB unpacked",
+    about="the UCI data set 187, 'URL Reputation' (https://archive.ics.uci.edu/dataset/187), "
+    "Day0.svm to Day120.svm, 2.2 GB unpacked",
 )
 
 URL_SAMPLE = DataFile(
@@ -111,8 +118,10 @@ URLS = DataFile(
     name="malicious_urls.csv.gz",
     n_bytes=10176165,
     sha256="60d82fbfcf602a1cd41fbd0b66aa7704094099cf8dd4afcd33976254da0b8fd0",
-    about="a gzipped CSV file with the columns url, label (0 benign, 1 malicious), type and source, 342,548 rows out of five collections: "
-    "ISCX-URL-2016, Ebbu-2017, CSIRT Gadgets 2018, PhishDataset 2021, and the head of Kaggle's 'Malicious URLs dataset' of 2021",
+    about="a gzipped CSV file with the columns url, label (0 benign, 1 malicious), type and "
+    "source, 342,548 rows out of five collections: "
+    "ISCX-URL-2016, Ebbu-2017, CSIRT Gadgets 2018, PhishDataset 2021, "
+    "and the head of Kaggle's 'Malicious URLs dataset' of 2021",
 )
 
 FILES = (HAR_NPZ, HAR_ZIP, KDD99_TRAIN, KDD99_TEST, URL_ARCHIVE, URL_SAMPLE, URLS)

@@ -1,4 +1,4 @@
-"""Samples with, where they were asked for, labels and parties."""
+"""Samples, with labels and parties if they were asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Table:
     labels: NDArray[Any] | None = None
     parties: NDArray[Any] | None = None
     roll: tuple[str, ...] | None = None
-    """Of a folder: every party that has a file, with rows or without."""
+    """For a folder: every party that has a file, with rows or without."""
     unused: tuple[str, ...] = ()
     """Columns that are there, but were not asked for."""
 

@@ -1,12 +1,14 @@
-"""Any table as samples, labels and parties: CSV, Parquet, NPZ or svmlight; CSV and svmlight also compressed with gz or zst.
+"""Any table as samples, labels and parties: CSV, Parquet, NPZ or svmlight.
 
-    format      features                            labels, parties
+CSV and svmlight files may also be compressed with gz or zst.
+
+    format         features                         labels, parties
     CSV, Parquet   all columns but the named ones   columns by name
-    NPZ         the array X, or the only matrix     arrays by name
-    svmlight    the sparse rows                     `label`, `qid`
+    NPZ            the array X, or the only matrix  arrays by name
+    svmlight       the sparse rows                  `label`, `qid`
 
-A folder is read as one file per party, named after it. Nothing is executed: arrays of Python objects
-are refused. A file that was cut short is refused, not read as far as it goes.
+A folder is read as one file per party, named after it. Nothing is executed: arrays of Python
+objects are refused. A file that was cut short is refused, not read as far as it goes.
 """
 
 from __future__ import annotations
@@ -34,8 +36,11 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 COMPRESSIBLE = (".csv", *SVMLIGHT)
 NUMERIC = ("number", "boolean")
 MISSING = ("", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
-"""Words that are no class and no party."""
-FORMATS = "a .csv or .svm file (also .gz or .zst), a .parquet or .npz file, or a folder with one such file per party"
+"""Words that are neither a class nor a party."""
+FORMATS = (
+    "a .csv or .svm file (also .gz or .zst), a .parquet or .npz file, "
+    "or a folder with one such file per party"
+)
 
 
 def read(
@@ -50,18 +55,21 @@ def read(
     text_labels: bool = False,
     may_be_empty: bool = False,
 ) -> Table:
-    """Read a file, or a folder with one file per party; in a folder, a file without rows is a party without rows.
+    """Read a file, or a folder with one file per party.
+
+    In a folder, a file without rows is a party without rows.
 
     Args:
         path: what to read.
         label_column: the column that holds the classes.
         party_column: the column that says who holds a row; for a folder the file names say it.
-        columns: take these columns as features, in this order. None: all that are left. NPZ and svmlight
-            columns have no names, so all are taken.
+        columns: take these columns as features, in this order. None: all that are left. NPZ and
+            svmlight columns have no names, so all are taken.
         drop: columns to leave out.
         texts: columns to read as texts, whatever else they look like; besides those that `columns`
             describes as categories or dates.
-        n_columns: how many columns a svmlight file has, counted from 1: public, so that nobody's rows decide it. None: guessed.
+        n_columns: how many columns a svmlight file has, counted from 1: public, so that nobody's
+            rows decide it. None: guessed.
         text_labels: labels as texts, whatever else they look like.
         may_be_empty: whether a file may have no rows.
 
@@ -86,7 +94,7 @@ def read(
 @final
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is asked of every file alike."""
+    """What is asked of every file."""
 
     label_column: str | None
     party_column: str | None
@@ -98,7 +106,11 @@ class _Wanted:
 
     @property
     def all_texts(self) -> tuple[str, ...]:
-        """As texts from the start: guessed over the whole column, one party's entry would decide how everybody's are read."""
+        """Columns that are texts from the start.
+
+        If types were guessed over the whole column, one party's entry would decide how everybody's
+        are read.
+        """
         named = ((self.party_column, True), (self.label_column, self.text_labels))
         return (*self.texts, *(name for name, is_text in named if name is not None and is_text))
 
@@ -179,9 +191,8 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
             f"The folder {folder} has more than one file for {listed(twice)}.",
             "Put one file per party into it.",
         )
-    held = [
-        file for file in files if file.stat().st_size
-    ]  # an empty file is a party without rows, too
+    # An empty file is also a party without rows.
+    held = [file for file in files if file.stat().st_size]
     if kinds <= set(SVMLIGHT) and not wanted.drop and held:
         tables = read_svmlight(held, wanted.label_column, None, wanted.n_columns)
     else:
@@ -204,7 +215,7 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
 
 
 def _party_name(file: Path) -> str:
-    """The file's name without the endings that say its format: ward.1.csv.gz is the party ward.1."""
+    """The file's name without the endings of its format: ward.1.csv.gz is the party ward.1."""
     stem = file.stem if file.suffix.lower() in COMPRESSIONS else file.name
     return Path(stem).stem
 
@@ -212,7 +223,8 @@ def _party_name(file: Path) -> str:
 def _joined(labels: list[Any], folder: Path, label_column: str) -> NDArray[Any]:
     if len({part.dtype.kind in "biuf" for part in labels}) > 1:
         raise InputError(
-            f"In some files in {folder} the column {label_column!r} holds numbers, in others texts.",
+            f"In some files in {folder} the column {label_column!r} holds numbers, "
+            "in others texts.",
             "Write the classes in the same way everywhere.",
         )
     return np.concatenate(labels)
@@ -282,7 +294,8 @@ def _complete(frame: Any, name: str | None, path: Path) -> NDArray[Any] | None:
         raise InputError(
             f"Column {name!r} of {path.name} has missing values, first in row {missing[0]} "
             "(counting from 0).",
-            "Fill in or drop those rows; in a CSV file the words NA, None and null count as missing too.",
+            "Fill in or drop those rows; "
+            "in a CSV file the words NA, None and null count as missing too.",
         )
     return values
 

@@ -1,12 +1,15 @@
 """Malicious URLs as Ma et al. collected them: UCI data set 187, "URL Reputation".
 
-2,396,130 URLs of 121 days with 3,231,961 lexical and host features, most of them 0: rows stay sparse from the file to the caller. Days 0-9
-are learnt from, days 10-19 measured on. The rows' sources are their days.
+2,396,130 URLs of 121 days with 3,231,961 lexical and host features, most of them 0: rows stay
+sparse from the file to the caller. Days 0-9 are learnt from, days 10-19 measured on. The rows'
+sources are their days.
 
-Read from `url_svmlight.tar.gz`, which is not unpacked to disk, or from a folder `url_svmlight` with `Day0.svm` to `Day19.svm`. The small
-sample of it that some folders hold (`url_svmlight_sample.svm.gz`) has neither enough rows nor all days: `load` refuses it.
+Read from `url_svmlight.tar.gz`, which is not unpacked to disk, or from a folder `url_svmlight` with
+`Day0.svm` to `Day19.svm`. The small sample of it that some folders hold
+(`url_svmlight_sample.svm.gz`) has neither enough rows nor all days: `load` refuses it.
 
-Source: Ma, Saul, Savage, Voelker, "Identifying Suspicious URLs: An Application of Large-Scale Online Learning", ICML 2009.
+Source: Ma, Saul, Savage, Voelker, "Identifying Suspicious URLs: An Application of Large-Scale
+Online Learning", ICML 2009.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ COMMENT = re.compile(rb"#[ \t]*([^\s#]+)")
 
 
 def load(folder: Path, *, progress: bool = False) -> Dataset:
-    """Read days 0 to 19 from the archive or the unpacked folder; download the archive if neither is there."""
+    """Read days 0 to 19 from the archive or the unpacked folder; download the archive if needed."""
     wanted = [f"Day{day}.svm" for day in (*TRAIN_DAYS, *TEST_DAYS)]
     days = {}
     for name, content in watch("reading days", progress)(
@@ -59,9 +62,10 @@ def load(folder: Path, *, progress: bool = False) -> Dataset:
 
 
 def read_svm(source: str | Path | IO[bytes]) -> Labelled:
-    """Read rows in svmlight format, plain or (by the name's ending) gzipped; -1 is benign, +1 malicious.
+    """Read rows in svmlight format, plain or (by the name's ending) gzipped.
 
-    Where every line ends with a comment, as `# Day3`, the comments are the rows' sources.
+    A label of -1 is benign, +1 malicious. If every line ends with a comment such as `# Day3`, the
+    comments are the rows' sources.
     """
     if not isinstance(source, str | Path):
         return _parsed(source.read(), str(getattr(source, "name", "the stream")))
@@ -82,7 +86,8 @@ def _parsed(content: bytes, name: str) -> Labelled:
     from sklearn.datasets import load_svmlight_file
 
     try:
-        # Columns are counted from 1 in these files; said outright, because a guess would depend on the rows.
+        # Columns are counted from 1 in these files. Stated here, because a guess would depend on
+        # the rows.
         rows, signs = load_svmlight_file(
             io.BytesIO(content), n_features=N_COLUMNS, dtype=np.float32, zero_based=False
         )
@@ -130,13 +135,15 @@ def _obtained(folder: Path, progress: bool) -> Path:
         if not (folder / URL_SAMPLE.name).exists():
             raise
     raise InputError(
-        f"The folder {folder} has {URL_SAMPLE.name}, a small sample of the data set, but days 0 to 19 are needed and did not come.",
-        f"Put {URL_ARCHIVE.name} there, from {URL_ARCHIVE.urls[0]}, or take the data set 'urls', which stands in for it.",
+        f"The folder {folder} has {URL_SAMPLE.name}, a small sample of the data set, "
+        "but days 0 to 19 are needed and could not be downloaded.",
+        f"Put {URL_ARCHIVE.name} there, from {URL_ARCHIVE.urls[0]}, "
+        "or take the data set 'urls', which stands in for it.",
     )
 
 
 def _archived(path: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
-    """In the archive's own order, and no further than needed: going back would mean to unpack it again from the start."""
+    """In the archive's order, and no further than needed: going back would unpack it again."""
     left = set(wanted)
     try:
         with tarfile.open(path, "r|gz") as archive:

@@ -1,6 +1,7 @@
 """Malicious URLs as text, from five collections: a stand-in for `url`, not comparable to it.
 
-342,548 distinct URLs, 167,737 of them malicious. Natural parties: the collections, each made by other people at another time.
+342,548 distinct URLs, 167,737 of them malicious. Natural parties: the collections, each made by
+different people at a different time.
 
     source             collection
     iscx2016           ISCX-URL-2016, Canadian Institute for Cybersecurity
@@ -9,12 +10,15 @@
     phishdataset2021   PhishDataset, Aung and Yamana, WI-IAT 2021
     kaggle2021head     the head of "Malicious URLs dataset", Kaggle 2021
 
-Features are counts of hashed runs of 3 and 4 characters, scaled to length 1: hashing needs no vocabulary, so nothing is learnt from the
-rows. The scheme and "www." are removed first, because their presence tells the collection. The rows stand grouped by collection, so they
-are shuffled, always in the same way, before 200,000 are taken to learn from. The URLs are text to classify: do not open them.
+Features are counts of hashed runs of 3 and 4 characters, scaled to length 1: hashing needs no
+vocabulary, so nothing is learnt from the rows. The scheme and "www." are removed first, because
+their presence reveals the collection. The rows are grouped by collection, so they are shuffled,
+always in the same way, before 200,000 are taken to learn from. The URLs are text to classify: do
+not open them.
 
-Why not a cache of the features: it would be 30 times as large as the file, and a second truth. Why not in several processes: two take three
-quarters of the time of one where both have a core to themselves, and longer than one where they have not.
+Why not a cache of the features: it would be 30 times as large as the file, and a second truth. Why
+not several processes: two take three quarters of the time of one if each has a core to itself, and
+longer than one if not.
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ BLOCK_ROWS = 10_000
 
 
 def load(folder: Path, *, progress: bool = False) -> Dataset:
-    """Read the file, shuffle, split and vectorise; without pandas (`pip install pandas`) it raises ImportError."""
+    """Read the file, shuffle, split and vectorise; raises ImportError without pandas."""
     frame = read(obtain(URLS, folder))
     order = np.random.default_rng(SEED).permutation(len(frame))
     train, test = (

@@ -1,7 +1,10 @@
-"""Our methods, the paper's, and what people would take instead: accuracy against ε on the same splits, for the same neighbours.
+"""Our methods, the paper's, and others that people might choose: accuracy against ε.
 
-Every method sees the same parties and the same public auxiliary set. Ours and the peers see half-whitened features; the paper's methods see
-the paper's features. ε is for a whole party throughout; who needs a δ gets the same one. How a method was tuned stands in the table.
+All are compared on the same splits, for the same neighbours.
+
+Every method sees the same parties and the same public auxiliary set. Ours and the peers see
+half-whitened features; the paper's methods see the paper's features. ε is for a whole party
+throughout; methods that need a δ all get the same one. The table says how each method was tuned.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ __all__ = [
 
 OURS = ("auto", "moments", "cells", "consensus", "consensus-paper", "refine")
 PURE_ONLY = ("cells", "consensus-paper")
-"""`cells` has no use for a δ; the other is there to be set beside `soft`."""
+"""`cells` has no use for a δ; the other is there for comparison with `soft`."""
 NO_NOISE = 1e12
 """The ε that stands for 1/ε = 0."""
 PAPERS = ("batch", "soft", "avg")
@@ -61,21 +64,24 @@ INVERSE_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareSettings:
-    """What a comparison is told."""
+    """The settings of a comparison."""
 
     task: str
     methods: tuple[str, ...] = ()
     """Some of ours, the paper's and the peers; all if empty."""
     inverse_epsilons: tuple[float, ...] = INVERSE_EPSILONS
     delta: float = 1e-6
-    """For those who need one; ours are also run with δ = 0."""
+    """For methods that need one; ours are also run with δ = 0."""
     trials: int = 3
     draws: int = 10
     """Draws of noise per trial."""
     rare: float = 1.0
-    """Below 1, the auxiliary set keeps only this share of every second class: it is not like the private data (docs/how-to/shift.md)."""
+    """Below 1, the auxiliary set keeps only this share of every second class.
+
+    Then it is not like the private data (docs/how-to/shift.md).
+    """
     shift: bool = False
-    """Whether ours are told that it may not be."""
+    """Whether our methods are told that it may differ."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -98,7 +104,7 @@ class CompareSettings:
 
     @property
     def digest(self) -> str:
-        """Names the settings and versions."""
+        """A name for the settings and versions."""
         return digest({"experiment": "compare", **asdict(self)})
 
 
@@ -112,13 +118,15 @@ def compare(
     backend: Backend = "loky",
     watch: Callable[[str], Callable[[Iterable[Any], int], Iterable[Any]]] | None = None,
 ) -> list[Row]:
-    """Run what is missing, by method, then write results.json, results.csv, run.json, table.md, methods.md and the figure into `out`."""
+    """Run what is missing, by method, then write the results into `out`.
+
+    These are results.json, results.csv, run.json, table.md, methods.md and the figure.
+    """
     import json
 
     trials = []
-    for alone in (
-        replace(settings, methods=(method,)) for method in settings.methods
-    ):  # so that methods can be added to a finished run
+    # One method at a time, so that methods can be added to a finished run.
+    for alone in (replace(settings, methods=(method,)) for method in settings.methods):
         show = None if watch is None else watch(alone.methods[0])
         trials += run_trials(
             data,
@@ -206,7 +214,10 @@ def _others(
 
     @cache
     def votes(of_paper: bool) -> Units:
-        """Those of classifiers on our features, or on the paper's: the same rows either way, because the stream is the same."""
+        """The votes of classifiers on our features, or on the paper's.
+
+        The rows are the same either way, because the random stream is the same.
+        """
         voters = drawn
         if of_paper:
             voters = split(data, task, n_parties, own("split"), rare=settings.rare)
@@ -320,7 +331,11 @@ def _refined(
     n_draws: int,
 ) -> list[Array]:
     """Two rounds, with half of ε and δ each."""
-    half = partial(make, epsilon=epsilon / 2.0, delta=make.keywords["delta"] / 2.0)  # type: ignore[attr-defined]
+    half = partial(
+        make,
+        epsilon=epsilon / 2.0,
+        delta=make.keywords["delta"] / 2.0,  # type: ignore[attr-defined]
+    )
     first = half("auto")
     total = _summed(first, drawn)
     certificate = replace(first.certificate(len(drawn.parties)), randomness=FROM_A_SEED)
@@ -335,7 +350,7 @@ def _refined(
 @final
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What has to be said about a method beside its curve."""
+    """What has to be said about a method besides its curve."""
 
     method: str
     guarantee: str

@@ -1,7 +1,9 @@
-"""The demonstration: handwritten digits (bundled with scikit-learn) over 200 parties with mixed local classifiers.
+"""The demonstration: handwritten digits over 200 parties with mixed local classifiers.
 
-400 unlabelled digits are public: the auxiliary set. Everything else is private, five samples to a party. Accuracies are means over
-rehearsals; the release at the end, by `auto` at ε = 1, is real.
+The digits are bundled with scikit-learn.
+
+400 unlabelled digits are public: the auxiliary set. Everything else is private, five samples to a
+party. Accuracies are means over rehearsals; the release at the end, by `auto` at ε = 1, is real.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Demonstration:
     release: Release
 
     def mean(self, method: str, calibration: Calibration, epsilon: float) -> float:
-        """The mean accuracy at one of the ε."""
+        """The mean accuracy at one ε."""
         return self.curves[method, calibration][0][EPSILONS.index(epsilon)]
 
 
@@ -111,7 +113,7 @@ def _curve(
     parameters: Array,
     test: tuple[Any, Any],
 ) -> tuple[list[float], list[float]]:
-    """The private vector does not depend on ε, so it is computed once and rehearsed with many noises."""
+    """The private vector does not depend on ε: compute it once, rehearse it with many noises."""
     options = Options(lambda_=LAMBDA, calibration=calibration)
     method = ALL[name].create(auxiliary, N_PARTIES, Promise(epsilon=1.0), options)
     total = method.rounded(parameters).sum(axis=0) if name == "avg" else counts
@@ -129,7 +131,7 @@ def _curve(
 def _own_curve(
     rows: tuple[Any, Any, Any], public: AuxiliarySet, test: tuple[Any, Any]
 ) -> tuple[list[float], list[float]]:
-    """`auto`: the statistic is another one at every ε."""
+    """`auto`: the statistic is a different one at every ε."""
     scores = []
     for epsilon in EPSILONS:
         poll, tally = _polled(rows, public, epsilon)

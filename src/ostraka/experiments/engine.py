@@ -1,9 +1,11 @@
-"""Trials on all cores, or on a cluster; interrupted runs go on where they stopped.
+"""Trials on all cores, or on a cluster; interrupted runs continue where they stopped.
 
-Every finished trial is a small file. A trial's numbers follow from the settings, its number of parties and its own number, so that it does
-not matter which worker runs it, in which order, or in which run.
+Every finished trial is a small file. A trial's numbers follow from the settings, its number of
+parties and its own number, so it does not matter which worker runs it, in which order, or in which
+run.
 
-joblib spreads the trials: `loky` over this machine's cores, `dask` and `ray` over a cluster that is already there.
+joblib spreads the trials: `loky` over this machine's cores, `dask` and `ray` over a cluster that is
+already running.
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ class Seeded(Protocol):
 
 
 Measure: TypeAlias = Callable[[Dataset, Any, int, int], list[Measured]]
-"""(data, settings, number of parties, number of the trial) ↦ what it measured; a function of a module, so that workers can find it."""
+"""(data, settings, number of parties, number of the trial) ↦ what it measured.
+
+It must be a function of a module, so that workers can find it.
+"""
 
 
 @final
@@ -61,7 +66,7 @@ def run_trials(
     scheduler: str | None = None,
     watch: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
 ) -> list[Trial]:
-    """All trials of all panels, in order; those that are in `folder` already are read, not run."""
+    """All trials of all panels, in order; those already in `folder` are read, not run."""
     kept = _folder(folder, settings, data)
     kept.mkdir(parents=True, exist_ok=True)
     if n_jobs == 0:
@@ -85,7 +90,7 @@ def run_trials(
 
 
 def n_finished(data: Dataset, settings: Seeded, panels: Sequence[int], folder: Path) -> int:
-    """How many trials of such a run are there already."""
+    """How many trials of such a run are already there."""
     kept = _folder(folder, settings, data)
     return sum(
         _read(kept, n_parties, number) is not None
@@ -179,9 +184,11 @@ def _register_ray(scheduler: str | None) -> None:
 
 
 def _fingerprint(data: Dataset) -> str:
-    """Tells data sets apart that go by the same name."""
+    """Tells apart data sets that have the same name."""
     shapes = repr((data.train.samples.shape, data.test.samples.shape)).encode()
-    return f"{zlib.crc32(data.test.labels.tobytes(), zlib.crc32(data.train.labels.tobytes(), zlib.crc32(shapes))):08x}"
+    checksum = zlib.crc32(data.train.labels.tobytes(), zlib.crc32(shapes))
+    checksum = zlib.crc32(data.test.labels.tobytes(), checksum)
+    return f"{checksum:08x}"
 
 
 def _file(folder: Path, n_parties: int, number: int) -> Path:
@@ -196,7 +203,7 @@ def _write(folder: Path, trial: Trial) -> None:
 
 
 def _read(folder: Path, n_parties: int, number: int) -> Trial | None:
-    """A finished trial, or None if there is none; a file that is not one is as good as none, and is written anew."""
+    """A finished trial, or None; a file that does not hold one counts as none and is rewritten."""
     try:
         content = json.loads(_file(folder, n_parties, number).read_bytes())
         measured = [

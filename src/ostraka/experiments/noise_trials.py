@@ -1,7 +1,8 @@
 """The accuracy of one model under many draws of noise, at many ε.
 
-The noise of ε is 1/ε times that of ε = 1 (but for the grid, which is a millionth of the sensitivity), so the scores of a block of test rows
-are X·w + (1/ε)·X·η: two products for all draws and all ε, and a comparison for each.
+The noise of ε is 1/ε times that of ε = 1 (except for the grid, which is a millionth of the
+sensitivity), so the scores of a block of test rows are X·w + (1/ε)·X·η: two products for all draws
+and all ε, and a comparison for each.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def weights_of(vector: Exact, method: Method, mechanism: Mechanism) -> Array:
 def unit_noise(
     method: Method, mechanism: Mechanism, generator: np.random.Generator, n_draws: int
 ) -> Array:
-    """Noise of the mechanism's ε, as weights: (n, d) or (n, d, K)."""
+    """Noise for the mechanism's ε, as weights: (n, d) or (n, d, K)."""
     drawn = mechanism.rehearse(generator, n_draws)
     return np.stack([method.weights(row, mechanism) for row in drawn])
 
@@ -44,7 +45,10 @@ def unit_noise(
 def exponential_noise(
     method: Method, mechanism: Mechanism, generator: np.random.Generator, n_draws: int
 ) -> Array:
-    """The hypothesis about the paper's figures: the right direction, a length of Exp(S/ε) instead of Gamma(D, S/ε). NOT private."""
+    """The hypothesis about the paper's figures: a length of Exp(S/ε), not Gamma(D, S/ε).
+
+    The direction is right. NOT private.
+    """
     directions = generator.standard_normal((n_draws, mechanism.dimension))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     scale = mechanism.noise_scale / mechanism.divisor
@@ -71,9 +75,8 @@ def noisy_accuracies(
 ) -> Array:
     """Accuracies of `weights` + `noise`·(1/ε), of shape (values of 1/ε, draws)."""
     n_draws, outputs = len(noise), int(np.prod(weights.shape[1:]))
-    columns = (
-        noise.reshape(n_draws, -1, outputs).transpose(1, 0, 2).reshape(-1, n_draws * outputs)
-    )  # (d, draws·outputs)
+    # Of shape (d, draws·outputs).
+    columns = noise.reshape(n_draws, -1, outputs).transpose(1, 0, 2).reshape(-1, n_draws * outputs)
     right = np.zeros((len(inverse_epsilons), n_draws))
     step = max(1, SCORES_AT_ONCE // (n_draws * outputs))
     for start in range(0, test.labels.shape[0], step):

@@ -1,7 +1,8 @@
-"""What the paper reports, beside what was measured.
+"""What the paper reports, next to what was measured.
 
-Numbers and statements of Hamm, Cao, Belkin, ICML 2016, section 6, read from its text. A statement about where a curve stays close to
-another is turned into a number: the 1/ε at which it stops to hold, on a straight line (over log 1/ε) between the two values measured there.
+Numbers and statements of Hamm, Cao, Belkin, ICML 2016, section 6, read from its text. A statement
+about where a curve stays close to another is turned into a number: the 1/ε at which it stops
+holding, on a straight line (over log 1/ε) between the two values measured there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ostraka.experiments.settings import HYPOTHESIS
 __all__ = ["Comparison", "compare", "as_markdown"]
 
 CLOSE = 0.01
-"""Accuracies this near to each other count as equal."""
+"""Accuracies this close to each other count as equal."""
 
 
 @final
@@ -32,7 +33,7 @@ class Comparison:
     spread: float
     """Up to this difference the two agree."""
     remark: str
-    """Why, or what is known of it, where they do not agree."""
+    """Why they do not agree, or what is known about it."""
 
     @property
     def agrees(self) -> bool:
@@ -46,7 +47,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """Ours less the paper's."""
+        """Ours minus the paper's."""
         return self.ours - self.paper
 
 
@@ -64,7 +65,7 @@ class _Reported:
 
 
 def compare(rows: Sequence[Row]) -> list[Comparison]:
-    """Everything that the paper reports of what was measured."""
+    """Everything that the paper reports about what was measured."""
     found = []
     for each in REPORTED:
         here = [row for row in rows if row.task == each.task]
@@ -80,7 +81,8 @@ def as_markdown(comparisons: Sequence[Comparison]) -> str:
     """A table."""
     lines = ["| | parties | paper | ours | difference | |", "|---|---|---|---|---|---|"]
     lines += [
-        f"| {c.what} | {c.parties} | {c.paper:.3g} | {c.ours:.3g} | {c.difference:+.2g} | {c.verdict} |"
+        f"| {c.what} | {c.parties} | {c.paper:.3g} | {c.ours:.3g} "
+        f"| {c.difference:+.2g} | {c.verdict} |"
         for c in comparisons
     ]
     return "\n".join(lines) + "\n"
@@ -102,7 +104,7 @@ def _at_zero(method: str) -> Callable[[Sequence[Row], int], float | None]:
 def _until(
     method: str, other: str, slack: float, calibration: str = "paper"
 ) -> Callable[[Sequence[Row], int], float | None]:
-    """The 1/ε up to which `method` is at least `other` less `slack`; the last one measured if it is never below."""
+    """The 1/ε up to which `method` is at least `other` − `slack`; the last one if never below."""
 
     def measure(rows: Sequence[Row], parties: int) -> float | None:
         reference = _at_zero(other)(rows, parties)
@@ -125,7 +127,7 @@ def _until(
 
 
 def _crossing(before: float, after: float, share: float) -> float:
-    """That share of the way from one 1/ε to the next; from 0 there is no logarithm to go by."""
+    """That share of the way from one 1/ε to the next; linear from 0, which has no logarithm."""
     return float(before * (after / before) ** share) if before > 0.0 else after * share
 
 
@@ -138,7 +140,8 @@ def _at(method: str, inverse: float) -> Callable[[Sequence[Row], int], float | N
 
 
 _POSITIONS = (
-    "the positions on the axis of ε do not follow from the paper's own formulas, by which the noise there is longer than any minimiser; "
+    "the positions on the axis of ε do not follow from the paper's own formulas, "
+    "by which the noise there is longer than any minimiser; "
     "`--hypothesis exp-radius` shows, not privately, what noise without the factor D would give"
 )
 _GUESS = "what the paper may have done: a guess, which nothing in its text proves"

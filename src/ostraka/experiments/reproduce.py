@@ -57,7 +57,10 @@ def reproduce(
     scheduler: str | None = None,
     watch: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
 ) -> Reproduced:
-    """Run what is missing, then write results.json, results.csv, run.json, figure.png, figure.svg and paper.md into `out`."""
+    """Run what is missing, then write the results into `out`.
+
+    These are results.json, results.csv, run.json, figure.png, figure.svg and paper.md.
+    """
     trials = run_trials(
         data,
         settings,
@@ -87,7 +90,7 @@ def draw(data: Dataset, rows: Sequence[Row], out: Path) -> None:
 
 
 def _as_in_the_paper(settings: Settings) -> bool:
-    """Other parties, other classifiers, other features or another λ are not what the paper measured."""
+    """Whether the paper measured this: the same parties, classifiers, features and λ."""
     usual = Settings(task=settings.task)
     return all(
         getattr(settings, name) == getattr(usual, name)

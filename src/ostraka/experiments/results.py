@@ -28,7 +28,7 @@ class Row:
     task: str
     method: str
     calibration: str
-    """ "paper" or "tight"; "none" for references; "exp-radius" for the hypothesis, which is not private."""
+    """ "paper" or "tight"; "none" for references; "exp-radius" for the non-private hypothesis."""
     parties: int
     inv_epsilon: float
     mean: float

@@ -1,4 +1,4 @@
-"""What an experiment is told: everything that its numbers depend on, besides the data."""
+"""The settings of an experiment: everything that its numbers depend on, besides the data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ PACKAGES = ("ostraka", "numpy", "scipy", "scikit-learn", "numba", "joblib", "pyt
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of a run; two runs with the same ones, on the same data and versions, give the same numbers.
+    """The settings of a run.
+
+    Two runs with the same settings, on the same data and versions, give the same numbers.
 
     Args:
         task: the name of the data set.
@@ -51,8 +53,10 @@ class Settings:
         seed: the start of every random stream.
         local: the parties' classifier, by name.
         natural_parties: parties as they are in the data, instead of random ones of equal size.
-        centre: subtract the mean before principal components are taken. The paper's numbers come out without (docs/reproduction.md).
-        hypothesis: also draw noise whose length is exponential, without the factor D: NOT private; see docs/reproduction.md.
+        centre: subtract the mean before principal components are taken. The paper's numbers come
+            out without it (docs/reproduction.md).
+        hypothesis: also draw noise whose length is exponential, without the factor D: NOT private;
+            see docs/reproduction.md.
 
     """
 
@@ -89,16 +93,15 @@ class Settings:
         if self.local not in NAMES:
             raise ParameterError("local", got=self.local, allowed=", ".join(NAMES))
         if self.local != "linear" and "avg" in self.methods:
-            kept = tuple(
-                method for method in self.methods if method != "avg"
-            )  # it averages the parameters of linear classifiers
+            # avg averages the parameters of linear classifiers.
+            kept = tuple(method for method in self.methods if method != "avg")
             if not kept:
                 raise ParameterError("local", got=self.local, allowed='"linear" for the method avg')
             object.__setattr__(self, "methods", kept)
 
     @property
     def private_methods(self) -> tuple[str, ...]:
-        """Those that get noise."""
+        """The methods that get noise."""
         return tuple(method for method in METHODS if method in self.methods)
 
     @property
@@ -112,7 +115,10 @@ class Settings:
         return each + int(trial < rest)
 
     def stream(self, n_parties: int, trial: int, *purpose: str) -> np.random.Generator:
-        """A random stream of its own for every trial and purpose: leaving a method out changes nothing for the others."""
+        """A separate random stream for every trial and purpose.
+
+        Leaving a method out changes nothing for the others.
+        """
         return stream(self.seed, self.task, n_parties, trial, *purpose)
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,7 +127,7 @@ class Settings:
 
     @property
     def digest(self) -> str:
-        """Names the settings, together with the versions of what computes: what a checkpoint must agree with."""
+        """A name for settings and versions, with which a checkpoint must agree."""
         return digest(self.to_dict())
 
 
@@ -138,7 +144,7 @@ def digest(settings: dict[str, Any]) -> str:
 
 
 def versions() -> dict[str, str | None]:
-    """Of everything that numbers depend on; None for what is not installed."""
+    """The versions of everything that numbers depend on; None for what is not installed."""
     return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
 
 

@@ -1,7 +1,7 @@
 """The paper's tasks, two of our own, and how a trial splits them.
 
-Scale and principal components are fitted on a trial's auxiliary samples alone, then every row is clipped to the unit ball: what happens to
-private rows depends on nothing private but themselves.
+Scale and principal components are fitted on a trial's auxiliary samples alone, then every row is
+clipped to the unit ball: no other private row affects what happens to a private row.
 
 Source: Hamm, Cao, Belkin, ICML 2016, section 6, for the sizes.
 """
@@ -51,7 +51,7 @@ class PaperTask:
     samples_each: int
     n_auxiliary: int
     prepare: Callable[[Samples, bool], Callable[[Samples], Features]]
-    """From auxiliary samples, and whether to subtract their mean, to a map of samples to features."""
+    """From auxiliary samples, and whether to subtract their mean, to a map to features."""
 
 
 @final
@@ -89,9 +89,10 @@ def split(
     centre: bool = False,
     rare: float = 1.0,
 ) -> Split:
-    """Draw an auxiliary set and parties from the training rows, at random or (`natural`) by where the rows came from.
+    """Draw an auxiliary set and parties from the training rows.
 
-    With `rare` below 1 the auxiliary set is not like the private data: of every second class it keeps this share only.
+    Parties are random, or (`natural`) follow where the rows came from. With `rare` below 1 the
+    auxiliary set is not like the private data: it keeps only this share of every second class.
     """
     train = data.train
     n = train.labels.shape[0]
@@ -118,7 +119,7 @@ def n_natural(data: Dataset) -> int:
 
 
 def guessed(data: Dataset) -> float:
-    """The accuracy of guessing: always the class that is the commonest one in training."""
+    """The accuracy of guessing: always the commonest class in training."""
     seen, asked = (
         np.bincount(part.labels, weights=part.repeats, minlength=len(data.classes))
         for part in (data.train, data.test)
@@ -147,9 +148,8 @@ def _natural(train: Labelled, rest: NDArray[np.intp]) -> tuple[NDArray[np.intp],
 
 def _components(samples: Samples, centre: bool) -> Callable[[Samples], Features]:
     """Principal components of the auxiliary samples, scaled by the longest of them."""
-    kept = (
-        occupied_columns(samples) if is_sparse(samples) else None
-    )  # columns that no auxiliary sample has say nothing
+    # Columns that are empty in all auxiliary samples say nothing.
+    kept = occupied_columns(samples) if is_sparse(samples) else None
     narrow = samples if kept is None else samples[:, kept]
     mean, components = principal_components(narrow, N_COMPONENTS, centre=centre)
     fitted = Preprocessing(center=mean if centre else None, components=components).scaled_to(narrow)
@@ -161,14 +161,17 @@ def half_whitened_features(
     centre: bool,  # noqa: ARG001
     n_classes: int,
 ) -> Callable[[Samples], Features]:
-    """What our own methods and their peers see: `whitening.half_whitened`, of the columns that occur."""
+    """What our methods and their peers see: `whitening.half_whitened`, of columns that occur."""
     kept = occupied_columns(samples) if is_sparse(samples) else None
     fitted = half_whitened(samples if kept is None else samples[:, kept], n_classes)
     return fitted if kept is None else lambda rows: fitted(rows[:, kept])
 
 
 def _ranges(samples: Samples, centre: bool) -> Callable[[Samples], Features]:  # noqa: ARG001
-    """Columns divided by the largest value that an auxiliary sample has there, rows by the longest norm. One-hot rows stay non-negative."""
+    """Columns divided by their largest value in an auxiliary sample, rows by the longest norm.
+
+    One-hot rows stay non-negative.
+    """
     largest = np.abs(samples).max(axis=0).astype(np.float64)
     return Preprocessing(scale=np.where(largest > 0.0, largest, 1.0)).scaled_to(samples)
 

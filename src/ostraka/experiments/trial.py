@@ -1,7 +1,7 @@
-"""One trial: split, train the parties, count their votes, solve once per method, then shake with noise.
+"""One trial: split, train the parties, count votes, solve once per method, then add noise.
 
-Nothing that does not depend on ε is computed more than once. Every trial runs its matrix products on one thread, so that its numbers do not
-depend on how many run beside it.
+Nothing that does not depend on ε is computed more than once. Every trial runs its matrix products
+on one thread, so that its numbers do not depend on how many trials run beside it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Counts = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The accuracies of one method at one 1/ε in one trial: one number, or one per draw of noise."""
+    """The accuracies of one method at one 1/ε in one trial: one, or one per draw of noise."""
 
     method: str
     calibration: str
@@ -106,7 +106,7 @@ def _measured(drawn: Split, settings: Settings, n_parties: int, trial: int) -> I
 
 
 def _votes(drawn: Split, settings: Settings) -> tuple[Array | None, Counts, Counts]:
-    """The parameters of linear parties, the votes on the auxiliary set, and those on the test set."""
+    """The parameters of linear parties, and the votes on the auxiliary set and on the test set."""
     parties, n_classes = drawn.parties, drawn.auxiliary.n_classes
     # Both at once: parties train once.
     asked = np.vstack([drawn.auxiliary.features, drawn.test.features])
@@ -123,7 +123,7 @@ def _votes(drawn: Split, settings: Settings) -> tuple[Array | None, Counts, Coun
 
 
 def _mean_accuracy(counts: Counts, test: Test, n_parties: int) -> float:
-    """Over the parties: how many of them get a test sample right, averaged over the samples."""
+    """The share of parties that get a test sample right, averaged over the samples."""
     right = counts[np.arange(len(counts)), test.labels]
     return float(right @ test.repeats) / (n_parties * test.n_samples)
 

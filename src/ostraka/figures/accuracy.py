@@ -28,7 +28,10 @@ def draw_accuracy(
     *,
     label: str = "Share of unseen samples classified right",
 ) -> None:
-    """A line with a band per (method, calibration): solid for tight, dotted for paper; thin lines for what has no ε."""
+    """A line with a band per (method, calibration): solid for tight, dotted for paper.
+
+    Thin lines show what has no ε.
+    """
     figure, axes = new_figure()
     draw_epsilon_axis(axes, epsilons)
     axes.set(ylim=(0, 1), ylabel=label)

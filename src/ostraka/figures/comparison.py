@@ -1,7 +1,7 @@
-"""Our methods, the paper's and their peers: accuracy against ε, like beside like.
+"""Our methods, the paper's and their peers: accuracy against ε, with like next to like.
 
-Left, those with pure ε: ours and the paper's. Right, those with a δ: ours and what people would take instead. No panel has more
-than eight lines; the table beside the figure has all of them.
+Left, methods with pure ε: ours and the paper's. Right, methods with a δ: ours and what people might
+use instead. No panel has more than eight lines; the table beside the figure has all of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FIRST = {
         "consensus",
     ),
 }
-"""Who is drawn first; whoever comes after the eighth is left to the table."""
+"""What is drawn first; anything after the eighth is left to the table."""
 TITLES = {"pure": "With pure ε", "delta": "With (ε, δ)"}
 MOST = 8
 OTHER = "#8a8a8a"
@@ -44,7 +44,10 @@ OTHER = "#8a8a8a"
 def draw_comparison(
     rows: Sequence[Measurement], title: str, paths: Sequence[Path], guessing: float | None = None
 ) -> None:
-    """A panel for pure ε and one for (ε, δ), on shared axes; thin lines for guessing and for no privacy."""
+    """A panel for pure ε and one for (ε, δ), on shared axes.
+
+    Thin lines show guessing and no privacy.
+    """
     panels = {kind: _curves(rows, kind) for kind in FIRST}
     shown = {kind: curves for kind, curves in panels.items() if curves}
     figure, all_axes = new_figure(5.6 * max(len(shown), 1), 4.9, columns=max(len(shown), 1))
@@ -69,7 +72,7 @@ def draw_comparison(
 
 
 def _curves(rows: Sequence[Measurement], kind: str) -> list[list[Measurement]]:
-    """The lines of one panel, by ε: those that come first, then others, as many as a reader can tell apart."""
+    """The lines of one panel, by ε: the preferred ones first, no more than can be told apart."""
     here = [row for row in rows if row.calibration == kind and row.inv_epsilon > 0.0]
     known = [name for name in FIRST[kind] if any(row.method == name for row in here)]
     others = [name for name in dict.fromkeys(row.method for row in here) if name not in known]

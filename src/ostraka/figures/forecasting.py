@@ -18,7 +18,10 @@ METHODS = ("moments", "cells")
 def draw_forecast(
     forecasts: Sequence[Sequence[Forecast]], epsilon: float, path: Path, title: str
 ) -> None:
-    """Left: agreement with made-up labels against ε. Right: noise-to-signal of every released direction or cell, at one ε."""
+    """Left: agreement with made-up labels against ε. Right: noise-to-signal at one ε.
+
+    The right panel shows every released direction or cell.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.4, 4.4), layout="constrained")

@@ -1,4 +1,7 @@
-"""Names at the right ends of lines, instead of a legend: spread so that none covers another, with thin leaders to their lines."""
+"""Names at the right ends of lines, instead of a legend.
+
+They are spread so that none covers another, with thin leaders to their lines.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 __all__ = ["End", "draw_reference", "label_ends", "spread"]
 
 SIZE = 8.5
-"""Of the letters, in points."""
+"""Size of the letters, in points."""
 AWAY = 0.035
 """How far the names stand from the axes, as a share of their width."""
 
@@ -31,7 +34,7 @@ class End:
 def draw_reference(
     axes: Any, y: float, name: str, style: str = "-", colour: str = "#555555"
 ) -> End:
-    """A thin horizontal line for what does not depend on ε; gives its right end."""
+    """A thin horizontal line for what does not depend on ε; returns its right end."""
     axes.axhline(y, color=colour, lw=0.8, ls=style, zorder=1)
     return End(axes.get_xlim()[1], y, name, colour)
 
@@ -78,7 +81,10 @@ def _darker(colour: str) -> tuple[float, ...]:
 def spread(
     heights: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0
 ) -> list[float]:
-    """Heights at least `gap` apart, in the same order and as near to the given ones as can be (least squares)."""
+    """Heights at least `gap` apart, in order and as close to the given ones as possible.
+
+    Close in the sense of least squares.
+    """
     from sklearn.isotonic import isotonic_regression
 
     order = np.argsort(heights, kind="stable")

@@ -39,13 +39,16 @@ def draw_noise_to_signal(settings: Sequence[Setting], path: Path) -> None:
         axes.plot([centre], [setting.noise_to_signal()], "o", color=colour)
         ends.append(End(epsilons[-1], values[-1], setting.method, colour, bold=True))
     label_ends(axes, ends)
-    title = f"{first.n_parties:,} parties, {first.n_features} features, {first.n_classes} classes, λ = {first.lambda_:g}"
+    title = (
+        f"{first.n_parties:,} parties, {first.n_features} features, "
+        f"{first.n_classes} classes, λ = {first.lambda_:g}"
+    )
     axes.set_title(title, loc="left", fontsize=11)
     save(figure, path)
 
 
 def _draw_bands(axes: Any, bottom: float, top: float) -> None:
-    """Where little is lost, and where little is left; the words stand where no line passes."""
+    """Where little is lost, and where little is left; the words go where no line passes."""
     for low, high, colour, x, side, words in (
         (bottom, 0.3, "#009e73", 0.015, "left", "little is lost"),
         (1.0, top, "#d55e00", 0.985, "right", "little is left"),

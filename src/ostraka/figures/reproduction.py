@@ -1,4 +1,7 @@
-"""The paper's figure: accuracy against ε, a row of panels per number of parties, a panel per kind of noise, a line per method."""
+"""The paper's figure: accuracy against ε, with a line per method.
+
+There is a row of panels per number of parties, and a panel per kind of noise.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ TITLES = {
 REFERENCES = {"batch": ("batch (no privacy)", "-"), "indiv": ("indiv (a party alone)", "--")}
 METHODS = ("soft", "avg", "vote")
 NO_NOISE = 10.0
-"""So many times the largest ε: where a line begins that has no noise at all."""
+"""This many times the largest ε: where a line without any noise begins."""
 
 
 class Measurement(Protocol):
@@ -51,7 +54,10 @@ class Measurement(Protocol):
 def draw_reproduction(
     rows: Sequence[Measurement], title: str, paths: Sequence[Path], guessing: float | None = None
 ) -> None:
-    """Panels on shared axes, with thin lines for guessing, a party alone and no privacy; written to every path."""
+    """Panels on shared axes, written to every path.
+
+    Thin lines show guessing, a party alone and no privacy.
+    """
     kinds = [kind for kind in TITLES if any(row.calibration == kind for row in rows)] or ["tight"]
     sizes = sorted({row.parties for row in rows})
     width, height = 3.5 * len(kinds) + 1.6, 3.1 * len(sizes) + 1.0
@@ -109,7 +115,7 @@ def _draw_line(axes: Any, curve: Sequence[Measurement], places: dict[float, floa
 
 
 def _placed(inverses: Any) -> dict[float, float]:
-    """Where each 1/ε stands on the axis of ε; 0, which is no noise, one step right of the largest ε."""
+    """Where each 1/ε is on the axis of ε; 0, which is no noise, one step right of the largest ε."""
     known = sorted(set(inverses))
     finite = [1.0 / each for each in known if each > 0.0]
     beyond = NO_NOISE * max(finite, default=1.0)

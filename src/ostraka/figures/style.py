@@ -37,8 +37,10 @@ COLOURS = {
     "pooled": "#333333",
     "indiv": "#333333",
 }
-"""The same method has the same colour in every figure: ours strong (Okabe and Ito's, which the colour-blind can tell apart), peers
-muted."""
+"""The same method has the same colour in every figure.
+
+Ours are strong (Okabe and Ito's, which the colour-blind can tell apart), peers are muted.
+"""
 MARKERS = {
     "dp-gd": "s",
     "dp-fedavg": "D",
@@ -47,7 +49,7 @@ MARKERS = {
     "pate-confident": "v",
     "local-dp": "P",
 }
-"""Peers are told apart by these too; all others have dots."""
+"""Markers tell peers apart too; all others have dots."""
 PRIVACY = "← more private     ε for a whole party     less private →"
 GUESSING = "guessing"
 
@@ -55,7 +57,7 @@ GUESSING = "guessing"
 def new_figure(
     width: float = 7.4, height: float = 4.6, rows: int = 1, columns: int = 1
 ) -> tuple[Any, Any]:
-    """A figure with its axes (an array of them, where there are several), without a window."""
+    """A figure with its axes (an array of them, if there are several), without a window."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")

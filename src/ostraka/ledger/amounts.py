@@ -1,7 +1,7 @@
 """Budgets, costs, and the exact numbers they are counted in.
 
     ε  epsilon  differential privacy: no probability changes by more than a factor e^ε
-    δ  delta    what may be added besides; 0 for pure ε
+    δ  delta    what may be added to that; 0 for pure ε
     ρ  rho      zero-concentrated differential privacy (zCDP): Rényi divergence ≤ αρ, α > 1
 
 A cost is a set of true statements about one release. A ledger's kind says which of them it counts:
@@ -58,7 +58,7 @@ _LETTERS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 @final
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """So much ε, ρ or (ε, δ), exactly."""
+    """An amount of ε, ρ or (ε, δ), exactly."""
 
     kind: Kind
     values: tuple[Fraction, ...]
@@ -76,7 +76,7 @@ class Amount:
         return Amount(self.kind, tuple(n * a for a in self.values))
 
     def fits(self, within: Amount) -> bool:
-        """Whether none of the numbers exceeds its limit; exactly."""
+        """Whether no number exceeds its limit; exactly."""
         pairs = zip(self.values, within.values, strict=True)
         return self.kind is within.kind and all(a <= b for a, b in pairs)
 
@@ -134,7 +134,7 @@ class Budget:
     def concentrated(cls, epsilon: float, delta: float) -> Budget:
         """The largest ρ that implies (ε, δ).
 
-        It has more room than (ε, δ) itself where releases are many and small, or Gaussian.
+        It leaves more room than (ε, δ) itself if releases are many and small, or Gaussian.
         """
         from ostraka.ledger.conversion import largest_rho
 
@@ -183,24 +183,24 @@ class Cost:
 
     @classmethod
     def pure(cls, epsilon: float) -> Self:
-        """Of a release that is ε-differentially private."""
+        """The cost of a release that is ε-differentially private."""
         return cls(epsilon=epsilon)
 
     @classmethod
     def zcdp(cls, rho: float) -> Self:
-        """Of a release that is ρ-zCDP."""
+        """The cost of a release that is ρ-zCDP."""
         return cls(rho=rho)
 
     @classmethod
     def approximate(cls, epsilon: float, delta: float) -> Self:
-        """Of a release that is (ε, δ)-differentially private."""
+        """The cost of a release that is (ε, δ)-differentially private."""
         return cls(epsilon=epsilon, delta=delta)
 
     @classmethod
     def of(cls, certificate: Certificate) -> Self:
-        """Of the release that a certificate describes: what this round alone costs.
+        """The cost of the release that a certificate describes: of this round alone.
 
-        It is known before anything private is touched. What earlier rounds cost was charged then.
+        It is known before anything private is touched. Earlier rounds were charged before.
         """
         from ostraka.release.certificate import FROM_THE_SYSTEM
 
@@ -279,7 +279,7 @@ def _make_positive(value: Budget | Cost) -> None:
 def _positive(name: str, given: Any, below: float = math.inf) -> float:
     """`given` as a double above 0.
 
-    A number that no double equals is refused, as rounding it would change the promise.
+    A number that no double equals is refused, because rounding it would change the promise.
     """
     other = isinstance(given, str | bytes | bool) or getattr(given, "ndim", 0) != 0
     try:

@@ -1,8 +1,8 @@
-"""For information only: what releases would cost together, all fixed before the first one.
+"""For information only: what releases would cost together if all were fixed before the first.
 
 Composes privacy-loss distributions (dp-accounting), estimated pessimistically, and never reports
-more than the plain sum of the ε. It is no rule for spending: the theorem behind it wants costs that
-do not depend on earlier releases, and its numbers are doubles.
+more than the plain sum of the ε. It is not a rule for spending: the theorem behind it needs costs
+that do not depend on earlier releases, and its numbers are doubles.
 """
 
 from __future__ import annotations

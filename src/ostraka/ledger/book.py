@@ -2,14 +2,14 @@
 
 A charge is made *before* anything is drawn, for all parties of a release or for none. It stays,
 whatever happens next: a crash between charge and release leaves an open charge, which counts as
-spent and is never refunded, for nobody can tell what was seen of the draw.
+spent and is never refunded, because nobody can tell what was seen of the draw.
 
-Running sums are never trusted: before a charge is granted, those of its parties are added up anew
+Running sums are never trusted: before a charge is granted, those of its parties are added up again
 from their charges, so that a flipped bit cannot give anybody a second budget.
 
-Nothing computed from private data is kept: names, costs, notes and digests of what was promised and
-published. Of the time only the day, since the time between two charges would tell how long a
-computation on private data took.
+Nothing computed from private data is kept: only names, costs, notes and digests of what was
+promised and published. Of the time only the day is kept, since the time between two charges would
+reveal how long a computation on private data took.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Ledger:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], budget: Budget, protects: str = "party") -> Self:
-        """A new ledger, with the budget of every party that is not given another.
+        """A new ledger, with this budget for every party that has no other.
 
         `protects`: whose loss an account bounds, a whole party's, or that of each of its persons.
         """
@@ -114,7 +114,7 @@ class Ledger:
     ) -> Charge:
         """Charge every party of a release, or, if one cannot pay, none. Call it before the draw.
 
-        `cost` is best the certificate itself, so that no other release can be recorded for the
+        Ideally `cost` is the certificate itself, so that no other release can be recorded for the
         charge. With a bare `Cost`, `certificate` (or its digest) says what was promised.
         """
         asked, promised = _asked(cost, certificate)
@@ -131,19 +131,24 @@ class Ledger:
         )
 
     def _check_unit(self, unit: str) -> None:
-        """A release that hides one person does not bound what a whole party loses; the other way round it does."""
+        """Refuse a release that hides one person in a ledger of whole parties.
+
+        It does not bound what a whole party loses; the other way round it does.
+        """
         if unit not in ("party", self._protects):
             raise InputError(
-                f"This release protects one {unit}, but the ledger keeps accounts of whole parties.",
-                "Keep it in a ledger of persons: `ostraka ledger init NEW --protects person ...`, or "
+                f"This release protects one {unit}, "
+                "but the ledger keeps accounts of whole parties.",
+                "Keep it in a ledger of persons: "
+                "`ostraka ledger init NEW --protects person ...`, or "
                 'Ledger.create(..., protects="person").',
             )
 
     def settle(self, charge: Charge | int, release: _Published | str) -> None:
         """Record the release that an open charge was made for.
 
-        Its certificate must be the one that was charged. Where a bare cost was charged, the SHA-256
-        of the published file is enough.
+        Its certificate must be the one that was charged. If a bare cost was charged, the SHA-256 of
+        the published file is enough.
         """
         digest, promised = _recorded(release)
         id_ = charge.id if isinstance(charge, Charge) else charge
@@ -190,7 +195,7 @@ class Ledger:
         return [charge for charge in self.history() if charge.is_open]
 
     def if_fixed_beforehand(self, party: Any, delta: float | None = None) -> float:
-        """For information: the ε, at δ, of a party's releases, had all been fixed before the first.
+        """For information: the ε, at δ, of a party's releases, if all had been fixed beforehand.
 
         Needs dp-accounting.
         """
@@ -203,7 +208,7 @@ class Ledger:
         return composed_epsilon(costs, float(budgeted or 0) if delta is None else delta)
 
     def audit(self) -> int:
-        """Add everything up anew, and return how many charges there are.
+        """Add everything up again, and return how many charges there are.
 
         A ledger that contradicts itself is refused.
         """

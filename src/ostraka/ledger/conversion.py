@@ -20,7 +20,7 @@ N_BITS = 160
 
 
 def largest_rho(epsilon: float, delta: float) -> float:
-    """A double for which `implies` holds, next below one for which it was not shown."""
+    """A double for which `implies` holds, directly below one for which it was not shown."""
     lower, upper = 0.0, epsilon
     while implies(upper, epsilon, delta):
         lower, upper = upper, 2 * upper

@@ -1,11 +1,11 @@
 """A ledger in a file: one SQLite database. The only SQL is here and in `sqlite_schema.py`.
 
-It is opened for every act anew, so that threads, forks and processes may share the path. Checked
-before anything else is read: the file's own marks, and its whole schema, triggers included. Rows
-are only ever added; triggers refuse to change or remove them. The one thing that changes is a
-party's running sum, which moves with its last charge only. A charge is durable when `COMMIT`
-returns: rollback journal, `synchronous=EXTRA` (with `FULL` a power cut may bring the journal back,
-and with it the time before the charge).
+It is opened again for every action, so that threads, forks and processes may share the path. The
+file's own marks and its whole schema, triggers included, are checked before anything else is read.
+Rows are only ever added; triggers refuse to change or remove them. Only a party's running sum
+changes, and only with its last charge. A charge is durable when `COMMIT` returns: rollback journal,
+`synchronous=EXTRA` (with `FULL` a power cut may bring the journal back, and with it the state
+before the charge).
 
 Why not keep a connection: a lock of SQLite is lost when *any* handle of the file is closed in the
 same process, and a connection that crosses a fork damages the file. For the same reason nothing
@@ -94,7 +94,7 @@ class SqliteFile:
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Rows]:
-        """Writers take turns from the beginning on."""
+        """Writers take turns from the start of their transactions."""
         path = self.path
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))

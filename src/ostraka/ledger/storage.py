@@ -1,16 +1,16 @@
 """What a ledger keeps, and what it asks of whoever keeps it.
 
-The rules of spending stand in `book.py` and see a `Storage` only: a file (`sqlite.py`, the only
-SQL), or the database of a service. A storage knows nothing of budgets; it keeps rows, and promises:
+The rules of spending are in `book.py` and see only a `Storage`: a file (`sqlite.py`, the only SQL),
+or the database of a service. A storage knows nothing about budgets; it keeps rows, and promises:
 
-- *Isolated.* While one transaction writes, no other does, from its first reading on: a charge reads
+- *Isolated.* While one transaction writes, no other does, from its first read on: a charge reads
   the sums and then writes new ones.
 - *Atomic.* After any exception inside a transaction, everything is as it was before.
 - *Durable.* When a writing transaction has been left without an error, it stays.
 - *Append-only.* Charges, shares, allowances and settlements are neither changed nor removed.
 - *Exact.* Amounts are Fractions; keep them as text p/q (`Amount.to_text`), never as doubles.
 
-It raises a `LedgerError` where it cannot work, and a `FormatError` for what is damaged.
+It raises a `LedgerError` if it cannot work, and a `FormatError` if something is damaged.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Charge:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What one party may spend, has spent and in how many releases."""
+    """What one party may spend, what it has spent, and in how many releases."""
 
     party: str
     budget: Amount
@@ -79,7 +79,7 @@ class Rows(Protocol):
         """Every party that was ever named."""
 
     def accounts(self, names: Sequence[str]) -> list[Account]:
-        """Of these parties, in their order: last allowance, running sum, number of charges."""
+        """For these parties, in their order: last allowance, running sum, number of charges."""
 
     def costs(self, names: Sequence[str]) -> Iterable[tuple[str, Cost, int]]:
         """What these parties were charged, from the charges themselves: party, cost, how often."""
@@ -91,7 +91,7 @@ class Rows(Protocol):
         """Who took part in what: a charge's number and a party, for all of them."""
 
     def check(self) -> None:
-        """Whatever the storage can tell by itself about damage."""
+        """Report whatever damage the storage can find by itself."""
 
     def add_allowance(self, names: Sequence[str], amount: Amount) -> None:
         """Another budget for these parties, from now on."""
@@ -120,4 +120,4 @@ class Storage(Protocol):
         """What messages call it: a path, or an address without its password."""
 
     def transaction(self, *, write: bool) -> AbstractContextManager[Rows]:
-        """All of what is done inside happens, or, after any error, none of it."""
+        """Everything done inside happens, or, after any error, none of it."""

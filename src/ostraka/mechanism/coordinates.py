@@ -1,8 +1,10 @@
 """The coordinates in which noise is drawn.
 
-Paper: all weights. Tight: the minimiser lies in the span of the auxiliary samples, and its rows sum to zero over the classes (softmax),
-so V = UᵀWQ says everything about it in r(K−1) numbers instead of dK. The map is linear and at most `stretch` long, so it moves two worlds
-apart by no more than they were; V is released with noise, and W = UVQᵀ afterwards is post-processing.
+Paper: all weights. Tight: the minimiser lies in the span of the auxiliary samples, and its rows sum
+to zero over the classes (softmax), so V = UᵀWQ says everything about it in r(K−1) numbers instead
+of dK. The map is linear with a norm of at most `stretch`, so the distance between two worlds grows
+by no more than that factor. V is released with noise; to compute W = UVQᵀ from it is
+post-processing.
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@
 | `Rehearsal` | a seeded generator; what it draws can be looked at and repeated, never published |
 | `Source`    | one of the two: the typed argument of everything that draws                      |
 
-Guarantee: the two are different types with different methods, so that a seed cannot reach the exact path of a mechanism
-by mistake. A rehearsal is meant for public or synthetic data: its noise can be computed again and taken away.
+Guarantee: the two are different types with different methods, so a seed cannot reach the exact path
+of a mechanism by mistake. A rehearsal is meant for public or synthetic data: anybody who knows the
+seed can compute its noise again and subtract it.
 
-Why not one class with an optional seed: a publication that protects nobody would be one forgotten argument away, and no
-type checker would see it.
+Why not one class with an optional seed: a publication that protects nobody would be one
+forgotten argument away, and no type checker would see it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Rehearsal:
     generator: np.random.Generator = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # numpy would take None for "unseeded": that would be neither repeatable nor fit to be published.
+        # numpy reads None as "unseeded", which would be neither repeatable nor fit to publish.
         try:
             seed = operator.index(self.seed)
         except TypeError:

@@ -1,25 +1,27 @@
 """Gaussian noise, rounded to the integers and drawn exactly, with its exact (ε, δ) curve.
 
-| letter  | code name        | meaning                                                                     |
-|---------|------------------|-----------------------------------------------------------------------------|
-| q       | `values`         | the private integers, in units of a public lattice                          |
-| σ       | `scale`          | standard deviation of the ideal noise g ~ N(0, σ²I), in lattice units       |
-| D       | `dimension`      | number of coordinates                                                       |
-| Z       | –                | ⌊g + 1/2⌋, coordinate by coordinate: what is drawn                          |
-| Δ       | `l2_sensitivity` | neighbours' q differ by at most this in L2; any positive number, not just √n |
-| m       | `ratio`          | Δ/σ                                                                         |
-| ρ       | `rho`            | Δ²/(2σ²), the zero-concentrated loss, rounded up                            |
-| Φ       | –                | the standard normal distribution function                                   |
+| letter | code name        | meaning                                                        |
+|--------|------------------|----------------------------------------------------------------|
+| q      | `values`         | the private integers, in units of a public lattice             |
+| σ      | `scale`          | standard deviation of the ideal noise g ~ N(0, σ²I), in units  |
+| D      | `dimension`      | number of coordinates                                          |
+| Z      | –                | ⌊g + 1/2⌋, coordinate by coordinate: what is drawn             |
+| Δ      | `l2_sensitivity` | bound on the L2 distance of neighbours' q; any positive number |
+| m      | `ratio`          | Δ/σ                                                            |
+| ρ      | `rho`            | Δ²/(2σ²), the zero-concentrated loss, rounded up               |
+| Φ      | –                | the standard normal distribution function                      |
 
 Guarantee: `publish` with `Entropy` is ρ-zCDP, and (ε, δ)-differentially private for every ε with
 δ = Φ(m/2 − ε/m) − e^ε·Φ(−m/2 − ε/m). Proof: `gaussian.proof.md`.
 
-Source: Balle and Wang 2018, Theorem 8 (the curve); Bun and Steinke 2016 (ρ). The exact draw is ours: that of `l2.py`.
+Source: Balle and Wang 2018, Theorem 8 (the curve); Bun and Steinke 2016 (ρ).
+The exact draw is ours, the same as in `l2.py`.
 
-Why not the discrete Gaussian (Canonne, Kamath, Steinke 2020; OpenDP): its ρ is the same, but the curve above is a theorem
-about the continuous Gaussian. The discrete one has another curve, which depends on the shift's direction and is worse in places
-(a shift of one unit, σ = 2, ε = 1: 0.00725 against 0.00683), and going through ρ costs 7 % more noise
-at ε = 1, δ = 1e-6. The rounded Gaussian is the continuous mechanism with post-processing: its curve needs no correction.
+Why not the discrete Gaussian (Canonne, Kamath, Steinke 2020; OpenDP): its ρ is the same, but the
+curve above is a theorem about the continuous Gaussian. The discrete one has a different curve,
+which depends on the direction of the shift and is worse in places (a shift of one unit, σ = 2,
+ε = 1: 0.00725 against 0.00683), and going through ρ costs 7 % more noise at ε = 1, δ = 1e-6. The
+rounded Gaussian is the continuous mechanism with post-processing: its curve needs no correction.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ from ostraka.mechanism.laplace import round_up, whole_numbers
 
 __all__ = ["RoundedGaussian", "as_ball", "probability", "upper_bound"]
 
-# Precisions at which an enclosure is tried, until it is as narrow as is asked for. The last one is final: any is an enclosure.
+# An enclosure is tried at these precisions in turn until it is narrow enough. The last one is
+# final: the result is an enclosure at any precision.
 PRECISIONS = (64, 128, 256, 512, 1024, 2048, 4096)
 ACCURACY_BITS = 60
 
@@ -112,7 +115,10 @@ class RoundedGaussian:
         return [q + z for q, z in zip(whole, self._draw(source), strict=True)]
 
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> NDArray[np.float64]:
-        """Draw `n_draws` noise vectors in doubles, as rows: whole numbers, for experiments, without a promise."""
+        """Draw `n_draws` noise vectors in doubles, as rows: for experiments, without a promise.
+
+        Their entries are whole numbers.
+        """
         return np.rint(
             self.scale * generator.standard_normal((count("n_draws", n_draws, 1), self.dimension))
         )
@@ -120,23 +126,23 @@ class RoundedGaussian:
     def _draw(self, source: Source) -> list[int]:
         if isinstance(source, Rehearsal):
             return [int(z) for z in self.rehearse(source.generator, 1)[0].tolist()]
-        # Anything else with a method `bits` would take the exact path without the operating system's bits.
+        # Any other object with a method `bits` would take the exact path without using the
+        # operating system's bits.
         if type(source) is not Entropy:
             raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
         return draw_units(self, source)
 
 
 def draw_units(law: RoundedGaussian, source: BitSource) -> list[int]:
-    """Draw ⌊g + 1/2⌋: a function of the bits alone, which are asked for until no rounding is open."""
+    """Draw ⌊g + 1/2⌋, a function of the bits alone: take bits until every rounding is settled."""
 
     def enclose(uniforms: Sequence[LazyUniform]) -> list[arb]:
         return [arb(law.scale) * g_i for g_i in enclose_gaussians(uniforms)[: law.dimension]]
 
     # Enough for a second pass to be rare. Any positive number of bits would be correct.
     n_bits = MARGIN_BITS + law.dimension.bit_length() + max(0, math.frexp(law.scale)[1])
-    return settle(
-        enclose, law.dimension + law.dimension % 2, n_bits, source
-    )  # Gaussians come in pairs
+    # Gaussians come in pairs, so an odd dimension takes one uniform more.
+    return settle(enclose, law.dimension + law.dimension % 2, n_bits, source)
 
 
 def enclose_curve(e: arb, m: arb) -> arb:
@@ -145,7 +151,7 @@ def enclose_curve(e: arb, m: arb) -> arb:
 
 
 def upper_bound(enclose: Callable[[], arb], accuracy_bits: int) -> float:
-    """The smallest double above an enclosure, which is tried at growing precisions until it is narrow."""
+    """The smallest double above an enclosure, which is computed more precisely until narrow."""
     for n_bits in PRECISIONS:
         with working_precision(n_bits):
             ball = enclose()
@@ -173,7 +179,7 @@ def _normal_cdf(x: arb) -> arb:
 
 
 def _double_above(ball: arb) -> float:
-    """A double that is at least every number in the ball: the smallest one, but for the working precision."""
+    """The smallest double that is at least every number in the ball, up to working precision."""
     if ball < arb((1, -1074)):
         return 5e-324  # the smallest double above 0; the number itself may have billions of digits
     if not ball < arb((1, 1024)):
@@ -183,7 +189,10 @@ def _double_above(ball: arb) -> float:
 
 
 def _smallest_double(suffices: Callable[[float], bool], start: float) -> float:
-    """A double that suffices, next above one that does not; a larger one suffices too wherever a smaller one does."""
+    """A double that suffices, directly above one that does not.
+
+    Whenever a double suffices, every larger one must suffice too.
+    """
     upper = start
     while not suffices(upper):
         upper *= 2

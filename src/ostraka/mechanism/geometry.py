@@ -34,7 +34,8 @@ def gradient_factor(features: Any) -> float:
     if min(n, d) > MAX_GRAM:
         return min(mean_norm, 1.0)
     eigenvalues = np.linalg.eigvalsh(_gram(features))
-    # c₁ ≤ what was computed + the rounding of forming the matrix and of its eigenvalues; the trace is at most 1
+    # c₁ ≤ the computed eigenvalue + the rounding of the matrix and of its eigenvalues;
+    # the trace is at most 1.
     error = gamma(BLOCK_ROWS + n // BLOCK_ROWS + d + 4) + 16.0 * min(n, d) * UNIT_ROUNDOFF
     largest = math.sqrt(float(eigenvalues[-1]) + error) * (1.0 + 4.0 * UNIT_ROUNDOFF)
     return min(mean_norm, largest, 1.0)
@@ -47,9 +48,9 @@ def span_basis(features: Any) -> Array | None:
         return None
     eigenvalues, vectors = np.linalg.eigh(_gram(features))
     kept = eigenvalues > _RANK_CUT * max(float(eigenvalues[-1]), np.finfo(float).tiny)
-    if (
-        n < d
-    ):  # the Gram matrix was of the samples: carry its vectors over, then make them orthonormal to rounding
+    if n < d:
+        # The Gram matrix was of the samples: carry its vectors over to the features, then make
+        # them orthonormal up to rounding.
         vectors = np.linalg.qr(np.asarray(features.T @ vectors[:, kept]))[0]
     elif kept.all():
         return None

@@ -10,22 +10,24 @@
 | u, v   | `uniforms`  | independent uniforms on [0, 1]: u makes the direction, v the radius     |
 | g, r   | –           | D independent Gaussians; the radius, Gamma(D):  η = s·r·g/‖g‖₂          |
 
-Guarantee: if q and q' are integer vectors with ‖γq − γq'‖₂ ≤ S whenever they are neighbours, then q + Z is
-ε-differentially private, δ = 0. Z has exactly the law of the rounded ideal η, not a close one. Proof: `l2.proof.md`.
+Guarantee: if q and q' are integer vectors with ‖γq − γq'‖₂ ≤ S whenever they are neighbours, then
+q + Z is ε-differentially private with δ = 0. Z has exactly the law of the rounded ideal η, not an
+approximate one. Proof: `l2.proof.md`.
 
-Source: Hamm, Cao, Belkin, "Learning Privately from Multiparty Data", ICML 2016 (the density). The exact draw is ours.
+Source: Hamm, Cao, Belkin, "Learning Privately from Multiparty Data", ICML 2016 (the density).
+The exact draw is ours.
 
-How: every uniform is an interval of which the first bits are known. Ball arithmetic (`flint.arb`) carries the intervals
-through the formula for η/γ. If an enclosure leaves a rounding open, more bits are appended to all uniforms (those
-already drawn stay) and the formula is evaluated again. Fewer than one draw in 2^30 needs that (extrapolated from draws
-with smaller margins).
+How: of every uniform the first bits are known, so it is an interval. Ball arithmetic (`flint.arb`)
+carries the intervals through the formula for η/γ. If an enclosure leaves a rounding open, more bits
+are appended to all uniforms (those already drawn stay) and the formula is evaluated again. Fewer
+than one draw in 2^30 needs that (extrapolated from draws with smaller margins).
 
-Why not fixed precision: in doubles the set of possible values of γq + η depends on q, so that low-order bits tell q
-apart (Mironov 2012). Even at p bits, and rounded to the grid, the law is off by about 2^−p·D·r·s/γ in total variation,
-so that the claim would be (ε, δ). Here the claim is ε.
+Why not fixed precision: in doubles the set of possible values of γq + η depends on q, so the
+low-order bits give q away (Mironov 2012). Even at p bits, and rounded to the grid, the law is off
+by about 2^−p·D·r·s/γ in total variation, so the claim would be (ε, δ). Here the claim is ε.
 
-Timing: how often a draw is refined depends on the noise and on public parameters alone. The noise is drawn without the
-input, which is added afterwards, in integers.
+Timing: how often a draw is refined depends on the noise and on public parameters alone. The noise
+is drawn without the input, which is added afterwards, in integers.
 """
 
 from __future__ import annotations
@@ -55,13 +57,16 @@ __all__ = [
     "positive_double",
 ]
 
-# Bits beyond those that the size of the noise asks for: the larger, the rarer a second pass, and the slower the first.
+# Bits beyond those that the size of the noise calls for. More of them make a second pass rarer
+# and the first one slower.
 MARGIN_BITS = 40
-# Working precision beyond the bits of the uniforms: rounding errors stay far below the width of the intervals.
+# Working precision beyond the bits of the uniforms, so that rounding errors stay far below the
+# width of the intervals.
 GUARD_BITS = 32
 
-# flint's precision belongs to the process, not to the thread. A wrong one costs time, not correctness (an enclosure
-# is an enclosure at any precision); the lock makes sure that two draws at once put back the precision they found.
+# flint's precision belongs to the process, not to the thread. A wrong one costs time, not
+# correctness (an enclosure is an enclosure at any precision). The lock makes sure that two
+# simultaneous draws put back the precision they found.
 _precision_lock = threading.Lock()
 
 
@@ -80,16 +85,23 @@ class L2Noise:
         object.__setattr__(self, "dimension", _count("dimension", self.dimension))
 
     def draw(self, source: Source) -> NDArray[np.object_]:
-        """Draw D Python integers, in units of `spacing`: exactly from `Entropy`, in doubles from a `Rehearsal`."""
+        """Draw D Python integers, in units of `spacing`.
+
+        Exact with `Entropy`, computed in doubles with a `Rehearsal`.
+        """
         if isinstance(source, Rehearsal):
             return np.array(self._rehearse_units(source), dtype=object)
-        # Anything else with a method `bits` would take the exact path without the operating system's bits.
+        # Any other object with a method `bits` would take the exact path without using the
+        # operating system's bits.
         if type(source) is not Entropy:
             raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
         return np.array(draw_units(self, source), dtype=object)
 
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> NDArray[np.float64]:
-        """Draw `n_draws` vectors in doubles, as rows: multiples of `spacing`, for experiments, without a promise."""
+        """Draw `n_draws` vectors in doubles, as rows: for experiments, without a promise.
+
+        Their entries are multiples of `spacing`.
+        """
         D = self.dimension
         g = generator.standard_normal((_count("n_draws", n_draws), D))
         r = generator.standard_gamma(D, size=(n_draws, 1))
@@ -115,7 +127,7 @@ class BitSource(Protocol):
 
 @final
 class LazyUniform:
-    """A uniform number of which the first `n_bits` binary digits are known: it lies in [k, k+1]/2^n_bits."""
+    """A uniform number whose first `n_bits` binary digits are known: in [k, k+1]/2^n_bits."""
 
     __slots__ = ("k", "n_bits")
 
@@ -124,7 +136,10 @@ class LazyUniform:
         self.n_bits = 0
 
     def extend(self, source: BitSource, n_bits: int) -> None:
-        """Append bits until `n_bits` are known. Known ones stay: drawing them again would favour easy roundings."""
+        """Append bits until `n_bits` are known.
+
+        Known bits stay: drawing them again would favour easy roundings.
+        """
         more = n_bits - self.n_bits
         self.k = self.k << more | source.bits(more)
         self.n_bits = n_bits
@@ -137,7 +152,7 @@ class LazyUniform:
 
 
 def draw_units(law: L2Noise, source: BitSource) -> list[int]:
-    """Draw ⌊η/spacing + 1/2⌋: a function of the bits alone, which are asked for until no rounding is open."""
+    """Draw ⌊η/spacing + 1/2⌋, a function of the bits alone: take bits until all is settled."""
     n_directional = law.dimension + law.dimension % 2  # Gaussians come in pairs
 
     def enclose(uniforms: Sequence[LazyUniform]) -> list[arb]:
@@ -152,7 +167,10 @@ def settle(
     n_bits: int,
     source: BitSource,
 ) -> list[int]:
-    """Draw ⌊x(u) + 1/2⌋ for the x that `enclose` encloses: ask for bits, twice as many each time, until no rounding is open."""
+    """Draw ⌊x(u) + 1/2⌋ for the x that `enclose` encloses.
+
+    Bits are drawn, twice as many each time, until no rounding is open.
+    """
     uniforms = [LazyUniform() for _ in range(n_uniforms)]
     while True:
         for uniform in uniforms:
@@ -166,14 +184,18 @@ def settle(
 
 @contextmanager
 def working_precision(n_bits: int) -> Iterator[None]:
-    """Flint's working precision for a while, by one thread at a time; the one that was found is put back."""
+    """Set flint's working precision for one thread at a time, and put the old one back."""
     with _precision_lock, ctx.workprec(n_bits):
         yield
 
 
 def first_n_bits(law: L2Noise) -> int:
-    """Bits per uniform in the first pass, so that a second one is rare. Any positive number would be correct."""
-    # Coordinates/spacing are below scale·D/spacing or so; D of them, and 2D uniforms near 0 or 1, are chances to fail.
+    """Bits per uniform in the first pass, so that a second one is rare.
+
+    Any positive number would be correct.
+    """
+    # Coordinates/spacing are below scale·D/spacing or so. Each of the D coordinates, and each of
+    # the 2D uniforms if near 0 or 1, is a chance to fail.
     ratio_bits = math.frexp(law.scale)[1] - math.frexp(law.spacing)[1] + 1
     dimension_bits = law.dimension.bit_length()
     return MARGIN_BITS + dimension_bits + max(0, ratio_bits + dimension_bits)
@@ -191,7 +213,7 @@ def enclose_coordinates(
 
 
 def enclose_gaussians(u: Sequence[LazyUniform]) -> list[arb]:
-    """Enclose independent standard Gaussians, two from each pair of uniforms   [Box and Muller 1958]."""
+    """Enclose independent standard Gaussians, two per pair of uniforms   [Box and Muller 1958]."""
     g: list[arb] = []
     for u_1, u_2 in zip(u[0::2], u[1::2]):
         length = (-2 * u_1.enclosure().log()).sqrt()
@@ -206,7 +228,7 @@ def enclose_radius(v: Sequence[LazyUniform]) -> arb:
 
 
 def round_to_grid(coordinates: Iterable[arb]) -> list[int] | None:
-    """Return ⌊x + 1/2⌋ for every x, or None if an enclosure holds points with different ones (or is not finite)."""
+    """Return ⌊x + 1/2⌋ for every x, or None if an enclosure leaves it open or is not finite."""
     units: list[int] = []
     for x in coordinates:
         unit = (x + 0.5).floor().unique_fmpz()
@@ -217,14 +239,14 @@ def round_to_grid(coordinates: Iterable[arb]) -> list[int] | None:
 
 
 def _round_doubles(x: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
-    """Round to multiples of `spacing`. A double too large to be divided by it is a multiple of it already."""
+    """Round to multiples of `spacing`; a double too large to divide by it is one already."""
     with np.errstate(over="ignore"):
         units = np.rint(x / spacing)
     return np.where(np.isfinite(units), units * spacing, x)
 
 
 def positive_double(name: str, value: SupportsFloat) -> float:
-    """Return `value` as a double, if that is exact: silent rounding could go down, and take privacy with it."""
+    """Return `value` as a double if that is exact: silent rounding down could weaken privacy."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,20 +1,21 @@
 """Discrete Laplace noise: integers, independent from coordinate to coordinate, drawn exactly.
 
-| letter | code name        | meaning                                                                  |
-|--------|------------------|--------------------------------------------------------------------------|
-| q      | `values`         | the private integers, in units of a public lattice                       |
-| s      | `scale`          | P(z) ∝ exp(−|z|/s) for every integer z; the double, taken exactly        |
-| D      | `dimension`      | number of coordinates                                                    |
-| Δ₁     | `l1_sensitivity` | neighbours' q differ by at most this in L1, counted in lattice units     |
-| ε      | `epsilon`        | Δ₁/s, rounded up                                                         |
+| letter | code name        | meaning                                                              |
+|--------|------------------|----------------------------------------------------------------------|
+| q      | `values`         | the private integers, in units of a public lattice                   |
+| s      | `scale`          | P(z) ∝ exp(−|z|/s) for every integer z; the double, taken exactly    |
+| D      | `dimension`      | number of coordinates                                                |
+| Δ₁     | `l1_sensitivity` | neighbours' q differ by at most this in L1, counted in lattice units |
+| ε      | `epsilon`        | Δ₁/s, rounded up                                                     |
 
-Guarantee: `publish` with `Entropy` is ε-differentially private with δ = 0. Proof: `laplace.proof.md`.
+Guarantee: `publish` with `Entropy` is ε-differentially private with δ = 0.
+Proof: `laplace.proof.md`.
 
-Source: Ghosh, Roughgarden, Sundararajan 2012 (the law); Canonne, Kamath, Steinke 2020, section 5.2 (the exact sampler),
-in OpenDP's implementation.
+Source: Ghosh, Roughgarden, Sundararajan 2012 (the law); Canonne, Kamath, Steinke 2020,
+section 5.2 (the exact sampler), in OpenDP's implementation.
 
-Why not draw the noise first and add q here: OpenDP saturates its results at the ends of 64 bits. Of q + Z that is
-post-processing, of Z alone it would not be. So q goes in.
+Why not draw the noise first and add q here: OpenDP saturates its results at the ends of 64 bits.
+Applied to q + Z that is post-processing; applied to Z alone it would not be. So q goes in.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from ostraka.mechanism.l2 import positive_double
 
 __all__ = ["DiscreteLaplace", "VALUE_BOUND", "round_up", "whole_numbers"]
 
-# Larger values are refused. Far below the end of 64 bits, so that saturation stays an event of the noise.
+# Larger values are refused. The bound is far below the end of 64 bits, so that only the noise can
+# cause saturation.
 VALUE_BOUND = 2**62
 
 
@@ -53,7 +55,10 @@ class DiscreteLaplace:
 
     @classmethod
     def for_epsilon(cls, epsilon: float, l1_sensitivity: int, dimension: int) -> Self:
-        """The law with the smallest scale that costs at most ε, by our own account and by OpenDP's, which may round up once more."""
+        """The law with the smallest scale that costs at most ε.
+
+        Both our calculation and OpenDP's, which may round up once more, must stay within ε.
+        """
         epsilon, sensitivity = positive_double("epsilon", epsilon), _sensitivity(l1_sensitivity)
         law = cls(scale=round_up(Fraction(sensitivity) / Fraction(epsilon)), dimension=dimension)
         while not _measurement(law).map(sensitivity) <= epsilon:
@@ -65,19 +70,26 @@ class DiscreteLaplace:
         return round_up(Fraction(_sensitivity(l1_sensitivity)) / Fraction(self.scale))
 
     def publish(self, values: Sequence[int], source: Source) -> list[int]:
-        """The values with noise: exactly from `Entropy`, kept within 64 bits; in doubles from a `Rehearsal`."""
+        """The values with noise.
+
+        Exact and kept within 64 bits with `Entropy`, computed in doubles with a `Rehearsal`.
+        """
         whole = _within_bound(whole_numbers(values, self.dimension))
         if isinstance(source, Rehearsal):
             (noise,) = self.rehearse(source.generator, 1)
             return [q + int(z) for q, z in zip(whole, noise.tolist(), strict=True)]
-        # Anything else with a method `bits` would pass for the operating system's generator.
+        # Any other object with a method `bits` would pass for the operating system's generator.
         if type(source) is not Entropy:
             raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
         return [int(noisy) for noisy in _measurement(self)(whole)]
 
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> NDArray[np.float64]:
-        """Draw `n_draws` noise vectors in doubles, as rows: whole numbers, for experiments, without a promise."""
-        # ⌊s·E⌋ is geometric for an exponential E; a difference of two geometrics is discrete Laplace.
+        """Draw `n_draws` noise vectors in doubles, as rows: for experiments, without a promise.
+
+        Their entries are whole numbers.
+        """
+        # ⌊s·E⌋ is geometric for an exponential E; a difference of
+        # two geometrics is discrete Laplace.
         exponentials = generator.standard_exponential(
             (2, count("n_draws", n_draws, 1), self.dimension)
         )
@@ -100,7 +112,7 @@ def round_up(exact: Fraction) -> float:
 
 
 def whole_numbers(values: Sequence[int], dimension: int) -> list[int]:
-    """`values` as Python integers, as many as there are coordinates."""
+    """`values` as Python integers, one for each coordinate."""
     try:
         whole = [operator.index(value) for value in values]
     except TypeError:
@@ -113,9 +125,16 @@ def whole_numbers(values: Sequence[int], dimension: int) -> list[int]:
 
 
 def _within_bound(values: list[int]) -> list[int]:
-    """A refusal here would tell something about the values: the bound is the caller's to keep, beforehand and in public."""
+    """Refuse values beyond the bound.
+
+    A refusal here would reveal something about the values, so the caller must make sure of the
+    bound beforehand and in public.
+    """
     if any(abs(value) > VALUE_BOUND for value in values):
-        allowed = "whole numbers from -2**62 to 2**62; choose the lattice so that no data can exceed that, because a refusal is visible"
+        allowed = (
+            "whole numbers from -2**62 to 2**62; "
+            "choose the lattice so that no data can exceed that, because a refusal is visible"
+        )
         raise ParameterError("values", got="a value of more than 62 bits", allowed=allowed)
     return values
 
@@ -125,7 +144,7 @@ def _sensitivity(given: int) -> int:
 
 
 def _measurement(law: DiscreteLaplace) -> Any:
-    """OpenDP's mechanism: maps a list of D integers of 64 bits to a noisy one, and distances to losses."""
+    """OpenDP's mechanism: maps D integers of 64 bits to noisy ones, and distances to losses."""
     # Imported here: a tenth of a second, and only publications need it.
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_laplace

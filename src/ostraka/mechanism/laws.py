@@ -1,13 +1,15 @@
 """Which noise a statistic gets: the law, its scale, and what it costs.
 
     letter  name here     meaning
-    S       sensitivity   how far one party moves the sum, in units of the lattice: L2, or L1 for discrete Laplace
+    S       sensitivity   how far one party moves the sum, in units of the lattice:
+                          in L2, or in L1 for discrete Laplace
     D       dimension     how many numbers are released
     v       variance      of the noise in one coordinate, in units squared
 
-Pure ε in L2: the paper's ℓ2 noise, of scale S/ε. Independent Laplace noise for the same promise would need the L1 sensitivity √D·S and be
-√2 times as long. With δ > 0: the ℓ2 noise with less scale, or a Gaussian, whichever is shorter (`auto`); a Gaussian on request, because its
-loss composes in ρ. In L1 (histograms): discrete Laplace.
+Pure ε in L2: the paper's ℓ2 noise, of scale S/ε. Independent Laplace noise for the same promise
+would need the L1 sensitivity √D·S and be √2 times as long. With δ > 0: the ℓ2 noise at a smaller
+scale, or a Gaussian, whichever is shorter (`auto`); a Gaussian on request, because its loss
+composes in ρ. In L1 (histograms): discrete Laplace.
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ Exact: TypeAlias = list[int]
 """A vector on the lattice: whole multiples of its unit."""
 
 PURE_FROM = 1e7
-"""From this ε on a δ saves less than one part in ten thousand of the noise, and its certified calibration takes minutes."""
+"""From this ε on, a δ saves less than one part in ten thousand of the noise.
+
+Its certified calibration would take minutes.
+"""
 
 
 @final
@@ -103,7 +108,10 @@ def variance(law: Law) -> float:
 
 
 def l2_variance(epsilon: float, delta: float, sensitivity: Array, dimensions: Array) -> Array:
-    """About v for many dimensions at once, for choices that only accuracy depends on; between a few exact ones for δ > 0."""
+    """About v for many dimensions at once, for choices that only affect accuracy.
+
+    For δ > 0 it is interpolated between a few exact values.
+    """
     if delta == 0.0 or epsilon >= PURE_FROM:
         return (sensitivity / epsilon) ** 2 * (dimensions + 1.0)
     few = np.unique(np.rint(np.geomspace(dimensions.min(), dimensions.max(), 8)).astype(int))
@@ -133,7 +141,10 @@ def scale_up(sensitivity: float, epsilon: float) -> float:
 
 
 def verify(promised: Certificate) -> float:
-    """δ at the round's ε, computed anew from its noise and sensitivity, rounded up; 0 if it is pure."""
+    """δ at the round's ε, computed again from its noise and sensitivity; 0 if the round is pure.
+
+    Rounded up.
+    """
     if promised.round_delta == 0.0:
         scaled = Fraction(promised.noise_scale) * Fraction(promised.round_epsilon)
         return 0.0 if scaled >= Fraction(promised.sensitivity) else math.inf

@@ -1,4 +1,4 @@
-"""How what was added up is hidden: a law of noise on the lattice, and what that promises.
+"""How a sum is hidden: a law of noise on the lattice, and what that promises.
 
     letter  name here     meaning
     S       sensitivity   how far one protected unit moves the vector, in the law's norm
@@ -42,9 +42,9 @@ class Mechanism:
     law: Law
     grid: float
     sensitivity: float
-    """In what the numbers are worth, not in units."""
+    """In terms of what the numbers are worth, not in lattice units."""
     delta: float
-    """What the law needs beside ε; 0 for a pure promise."""
+    """What the law needs besides ε; 0 for a pure promise."""
     divisor: int
     coordinates: str
     particular: Particular
@@ -61,17 +61,17 @@ class Mechanism:
 
     @property
     def norm(self) -> str:
-        """In which the sensitivity is measured."""
+        """The norm in which the sensitivity is measured."""
         return "l1" if isinstance(self.law, DiscreteLaplace) else "l2"
 
     @property
     def noise_scale(self) -> float:
-        """In what the numbers are worth; exact, because the grid is a power of two."""
+        """In terms of what the numbers are worth; exact, because the grid is a power of two."""
         return self.law.scale * self.grid
 
     @property
     def rho(self) -> float | None:
-        """The zero-concentrated loss, of a Gaussian."""
+        """The zero-concentrated loss of a Gaussian; None for other laws."""
         if not isinstance(self.law, RoundedGaussian):
             return None
         return self.law.rho(self.sensitivity / self.grid)
@@ -91,7 +91,7 @@ class Mechanism:
 
     @staticmethod
     def check(source: object) -> None:
-        """Refuse whatever else has a method `bits`: it would pass for the operating system."""
+        """Refuse any other object with a method `bits`: it would pass for the operating system."""
         if type(source) is not Entropy and type(source) is not Rehearsal:
             raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
 
@@ -105,6 +105,6 @@ class Mechanism:
         )
 
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> Array:
-        """Noise alone, as rows of doubles in what they are worth: for experiments, without a promise."""
+        """Noise alone, as rows of doubles, scaled: for experiments, without a promise."""
         noise: Array = self.law.rehearse(generator, n_draws) * (self.grid / self.divisor)
         return noise

@@ -21,8 +21,10 @@ def onto_ball(w: Array, radius: float) -> Array:
 
 
 def ball_rounding(size: int) -> float:
-    """A relative error: the projected vector is at most radius·(1 + this) long and within radius·this of the exact projection.
+    """The relative error of a projection.
 
-    The computed norm of n numbers errs by γ_{n+2} relative, the factor and the product by three roundings more.
+    The projected vector is at most radius·(1 + this) long, and within radius·this of the exact
+    projection. The computed norm of n numbers has a relative error of γ_{n+2}; the factor and the
+    product add three roundings.
     """
     return gamma(size + 8)

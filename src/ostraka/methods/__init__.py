@@ -1,1 +1,4 @@
-"""From parties to a model. `soft`, `vote`, `avg` are private and release; `batch` and `indiv` are references for experiments."""
+"""From parties to a model.
+
+`batch` and `indiv` are references for experiments; all other methods are private and can release.
+"""

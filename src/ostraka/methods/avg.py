@@ -1,8 +1,8 @@
 """`avg`: the mean of the parties' own parameter vectors.
 
-Every vector is put into a public ball and on a lattice on the party's own machine, and checked again
-when it is added up: the bound holds whatever a party sends. `ball` may be set to anything smaller
-than the default.
+Each party puts its vector into a public ball and on a lattice, on its own machine, and the vector
+is checked again when it is added up: the bound holds whatever a party sends. `ball` may be set to
+anything smaller than the default.
 
     letter  name here    meaning
     b       –            the ball: ρ, which no exact minimiser leaves; the paper's G/λ; or smaller
@@ -10,8 +10,8 @@ than the default.
 
 Guarantee (noisy_sum.proof.md): two vectors of the ball are at most 2B units apart; ε-private.
 
-Source: Pathak, Rane, Raj, NIPS 2010, as used by Hamm, Cao, Belkin, ICML 2016, section 5; the ball is
-ours, and so is putting the noise on the sum: M is a divisor.
+Source: Pathak, Rane, Raj, NIPS 2010, as used by Hamm, Cao, Belkin, ICML 2016, section 5. The ball
+is ours, and so is adding the noise to the sum: M is only a divisor.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Avg:
         promise: Promise,  # noqa: ARG003
         options: Options,
     ) -> Avg:
-        """Choose ball and lattice."""
+        """Choose the ball and the lattice."""
         task = public if isinstance(public, Task) else Task.of(public)
         n_classes = len(task.classes)
         radius = _radius(n_classes, options)
@@ -107,7 +107,7 @@ class Avg:
             yield names, self.rounded(parameters)
 
     def rounded(self, parameters: Array) -> Units:
-        """Parameter vectors, (n, d) or (n, d, K), as they are sent: shortened to the ball, on the lattice."""
+        """Parameter vectors, (n, d) or (n, d, K), as they are sent: in the ball, on the lattice."""
         coordinates = self.coordinates
         with quietly():
             vectors = np.stack([coordinates.of(weights) for weights in parameters])
@@ -127,7 +127,7 @@ class Avg:
         return self.coordinates.weights(mean)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
-        """There is no auxiliary set to be unlike."""
+        """None: there is no auxiliary set that parties could differ from."""
         return None
 
 
@@ -139,7 +139,7 @@ def _coordinates(n_features: int, n_classes: int, options: Options) -> Coordinat
 
 
 def _radius(n_classes: int, options: Options) -> float:
-    """The public ball: the paper's 1/λ (√2/λ), ours, or a smaller one that was agreed on."""
+    """The public ball: the paper's 1/λ (√2/λ), ours, or a smaller one that was agreed."""
     loss = loss_for(n_classes, options.loss)
     if options.calibration == "paper":
         if options.ball is not None:

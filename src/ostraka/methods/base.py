@@ -8,9 +8,9 @@
     weights      after the noise: a model from public things only
     surprise     after the noise: how unlike the private and the auxiliary samples are
 
-A method is made once, when a poll is made, for the number of units that are expected; its arrays
-travel in the poll, because eigenvectors and clusters differ in the last bits between machines. How
-many came is known when the poll is closed, and enters as a divisor and into the noise.
+A method is made once, when a poll is made, for the expected number of units. Its arrays travel in
+the poll, because eigenvectors and clusters differ in the last bits between machines. The number of
+units that came is known when the poll is closed; it enters as a divisor and into the noise.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class Start:
 
     @property
     def rehearsed(self) -> bool:
-        """Drawn with a seed: nothing that rests on it can be released."""
+        """Whether it was drawn with a seed: nothing that rests on it can be released."""
         return self.certificate.randomness != FROM_THE_SYSTEM
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a method is to be made; see `PrivateClassifier` for what each of them means.
+    """How to make a method; see `PrivateClassifier` for what each option means.
 
     `start` is what `refine` starts from: an earlier `Release`, or a `Rehearsed` for a rehearsal.
     """
@@ -122,7 +122,7 @@ class Method(Protocol):
     def create(
         cls, public: AuxiliarySet | Task, n_units: int, promise: Promise, options: Options
     ) -> Self:
-        """The method for a poll of so many units, from public things."""
+        """The method for a poll of this many units, from public values."""
         ...
 
     @property
@@ -137,7 +137,7 @@ class Method(Protocol):
 
     @property
     def start(self) -> Start | None:
-        """What it rests on, for a second round."""
+        """What the method rests on, for a second round."""
         ...
 
     def contribute(self, parties: Parties, work: Work) -> Iterator[Block]:
@@ -145,7 +145,7 @@ class Method(Protocol):
         ...
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
-        """The noise for so many units."""
+        """The noise for this many units."""
         ...
 
     def statistic(self, total: Units, mechanism: Mechanism) -> Exact:
@@ -153,11 +153,11 @@ class Method(Protocol):
         ...
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:
-        """The weights of a model: (d,) for two classes, (d, K) for more; whatever the noise has made of the mean."""
+        """The weights of a model, whatever the noise did: (d,) for two classes, (d, K) for more."""
         ...
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
-        """By how many standard deviations private samples differ from auxiliary ones; None if unknown."""
+        """By how many standard deviations private and auxiliary samples differ; None if unknown."""
         ...
 
 
@@ -186,7 +186,7 @@ def check_positive(method: Any) -> None:
 
 
 def check_shapes(**arrays: tuple[Any, str]) -> dict[str, int]:
-    """Refuse arrays that do not fit together; the length that each letter stands for.
+    """Refuse arrays that do not fit together; return the length each letter stands for.
 
     `check_shapes(rows=(X, "Np"), table=(W, "pk"))`: N×p and p×k, with the same p. None is left out.
     """

@@ -1,22 +1,26 @@
-"""`cells`: the auxiliary set is clustered in public; every party sends the histogram of its own (cell, class) pairs.
+"""`cells`: every party sends a histogram of its (cell, class) pairs, over public clusters.
+
+The cells are clusters of the auxiliary set.
 
     letter  name here   meaning
-    G       –           how many cells
-    h_j     –           party j's histogram over cells and classes divided by n_j: not negative, total 1
+    G       –           number of cells
+    h_j     –           party j's histogram over cells and classes divided by n_j:
+                        not negative, total 1
     L       UNITS       what 1 is worth in units; entries are rounded down, towards 0
-    m_g     masses      the share of auxiliary samples in cell g, F (`sums`) the sum of its features over N
+    m_g     masses      the share of auxiliary samples in cell g
+    F       sums        row g: the sum of the features in cell g, over N
     s       –           scale of the noise on one entry of the released mean
-    q       shares      a weight for each auxiliary row: 1/N, unless the cells' private masses are not
-                        the public ones (`shift`)
+    q       shares      a weight for each auxiliary row: 1/N, unless the private masses of the cells
+                        differ from the public ones (`shift`)
 
 Guarantee (noisy_sum.proof.md): a party's vector has an L1 norm of at most L units, so replacing it
-moves the sum by at most 2L, whatever G and K; discrete Laplace noise of scale 2L/ε on each entry makes
-it ε-private with δ = 0. With two classes one signed column says all, except how much of the private
-data a cell holds, which takes two (`shift`).
+moves the sum by at most 2L, whatever G and K; discrete Laplace noise of scale 2L/ε on each entry
+makes it ε-private with δ = 0. With two classes one signed column says everything, except how much
+of the private data a cell holds, which takes two (`shift`).
 
-The simplest mechanism of all, and the best one at small ε. Weights: the best linear prediction of the
-cells' label masses from their feature sums, when weights are as likely in all directions and noise,
-sampling and what a line cannot fit each have their variance.
+The simplest mechanism of all, and the best one at small ε. Weights: the best linear prediction of
+the cells' label masses from their feature sums, if weights are equally likely in all directions and
+noise, sampling and what a line cannot fit each have their own variance.
 """
 
 from __future__ import annotations
@@ -69,7 +73,7 @@ LEAST_SHARE = 0.1
 """A cell keeps at least this much of its public mass."""
 ROWS_AT_ONCE = 2**18
 CLUSTERED_ROWS = 20_000
-"""Cells are found on so many auxiliary samples at most; all samples are then assigned."""
+"""Cells are found on at most this many auxiliary samples; then all samples are assigned."""
 MOST_NUMBERS = 2**14
 
 
@@ -92,9 +96,9 @@ class Cells:
     """Whether auxiliary rows are weighted where private masses differ from public ones."""
     samples_each: int
     penalty: float | None = None
-    """Of the last fit, if it was set."""
+    """The penalty of the last fit, if it was set."""
     student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None: yes."""
+    """Whether the model labels the auxiliary set once more; None means yes."""
 
     def __post_init__(self) -> None:
         check_positive(self)
@@ -118,7 +122,7 @@ class Cells:
         options: Options,
         n_cells: int | None = None,
     ) -> Cells:
-        """Cluster the auxiliary set, for so many units."""
+        """Cluster the auxiliary set, for this many units."""
         auxiliary, features = public_features(public, cls.name)
         n_classes = auxiliary.n_classes
         n_columns = 1 if n_classes == 2 and not options.shift else n_classes
@@ -160,7 +164,7 @@ class Cells:
         return whole(total)
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:
-        """Clip to what a cell can hold, fit, let the model label X once more."""
+        """Clip to what a cell can hold, fit, and let the model label X once more."""
         K, noise = self.n_classes, mechanism.noise_scale / mechanism.divisor
         n_samples = float(mechanism.divisor) * self.samples_each
         shares = self._shares(mean, mechanism)
@@ -178,14 +182,17 @@ class Cells:
         return differences(fitted)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
-        """Of the cells' private masses; with one signed column, of labels that outweigh the cell they are in."""
+        """The surprise of the cells' private masses.
+
+        With one signed column: of labels that outweigh the cell they are in.
+        """
         if self.n_columns > 1:
             return surprise(*self._gaps(mean, mechanism))
         masses = self._public_masses()
         noise = mechanism.noise_scale / mechanism.divisor
         excess = np.maximum(np.abs(mean) - masses, 0.0)
         variances = 2.0 * noise**2 + masses * self._sampling(mechanism)
-        # Where all labels of a cell agree, half of the noise lies on the far side: half the squares.
+        # If all labels of a cell agree, half of the noise lies on the far side: half the squares.
         return surprise(excess * 2.0**0.5, variances)
 
     def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
@@ -244,7 +251,7 @@ class Cells:
         return shares
 
     def _gaps(self, mean: Array, mechanism: Mechanism) -> tuple[Array, Array]:
-        """Private less public mass of each cell, and the variance of that."""
+        """Private minus public mass of each cell, and the variance of the difference."""
         private, masses = mean.reshape(-1, self.n_columns).sum(axis=1), self._public_masses()
         noise = mechanism.noise_scale / mechanism.divisor
         least = np.maximum(masses, 1.0 / len(self.features))
@@ -256,7 +263,7 @@ class Cells:
         return counts / len(self.features)
 
     def _sampling(self, mechanism: Mechanism) -> float:
-        """The variance of a cell's mass over the mass, for as many private and as many auxiliary samples."""
+        """The variance of a cell's mass over the mass, for these numbers of samples."""
         return 1.0 / (float(mechanism.divisor) * self.samples_each) + 1.0 / len(self.features)
 
     def _label_masses(self, mean: Array, masses: Array, noise: float) -> tuple[Array, float]:
@@ -271,7 +278,7 @@ class Cells:
 
 
 def nearest_centres(features: Array, centres: Array) -> NDArray[np.int64]:
-    """The cell of each row, from that row alone to the last bit."""
+    """The cell of each row, computed from that row alone to the last bit."""
     half_squares = np.einsum("ij,ij->i", centres, centres) / 2.0
     step = ROWS_AT_ONCE // 8
     nearest = [
@@ -282,7 +289,10 @@ def nearest_centres(features: Array, centres: Array) -> NDArray[np.int64]:
 
 
 def _default_cells(n_auxiliary: int, n_units: int, epsilon: float) -> int:
-    """√(Mε), so that noise and size of a cell shrink together, or more if noise stays small; enough auxiliary samples in each."""
+    """√(Mε), so that a cell's noise and size shrink together, or more if the noise stays small.
+
+    Each cell must hold enough auxiliary samples.
+    """
     budget = n_units * epsilon
     wanted = min(max(budget**0.5, budget / NOISE_MARGIN), float(MOST_CELLS))
     return int(np.clip(round(wanted), 2, max(2, n_auxiliary // SAMPLES_PER_CELL)))

@@ -1,4 +1,4 @@
-"""`auto`: which of our methods a poll should take, found out on synthetic labels when the poll is made.
+"""`auto`: which of our methods a poll should take, tested on synthetic labels.
 
 The auxiliary set is labelled in eighteen ways that have nothing to do with the truth (`made_up`). For
 each labelling, parties are made up from auxiliary rows, both methods are rehearsed with seeded noise,
@@ -34,7 +34,7 @@ CANDIDATES = ("moments", "cells")
 MOST_PARTIES = 2000
 """So many are made up; with more, their mean would be the same to within what matters here."""
 MOST_SAMPLES = 50
-"""So many does a made-up party have at most: two thousand of them leave no sampling error to speak of."""
+"""The most rows that a made-up party has: two thousand such parties have little sampling error."""
 
 
 @final
@@ -67,7 +67,7 @@ def choose(
 
 
 def candidates(promise: Promise) -> tuple[str, ...]:
-    """Which methods can keep the promise: `cells` has discrete Laplace noise and no other."""
+    """Which methods can keep the promise: `cells` has only discrete Laplace noise."""
     return CANDIDATES if promise.noise == "auto" else ("moments",)
 
 

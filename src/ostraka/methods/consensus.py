@@ -1,4 +1,6 @@
-"""`consensus`: parties vote as in `soft`, but the noise goes on the votes' moments in whitened public coordinates, not on the minimiser.
+"""`consensus`: parties vote as in `soft`, but the noise goes on the moments of the votes.
+
+These are moments in whitened public coordinates; `soft` puts its noise on the minimiser.
 
     letter  name here    meaning
     B_j     –            party j's ballot: a one-hot row for each auxiliary sample
@@ -7,9 +9,10 @@
     Y       –            Φ̂ᵀ(Σ_j B_j)Q̂, exact
 
 Guarantee (consensus.proof.md): one party moves Σ_j B_j by a matrix whose N rows are differences of
-one-hot rows, at most √2 long; so Y moves by at most ‖Φ̂‖₂·√(2N)·‖Q̂‖₂, and that bound is computed from
-the public tables themselves. With exactly whitened samples it is √2 for the votes' moments Y/N: no λ,
-no feature norm, no N. Never worse than `soft` in regularised risk at the same noise (a test says so).
+one-hot rows, at most √2 long; so Y moves by at most ‖Φ̂‖₂·√(2N)·‖Q̂‖₂, and that bound is computed
+from the public tables themselves. With exactly whitened samples it is √2 for the votes' moments
+Y/N: no λ, no feature norm, no N. In regularised risk it is never worse than `soft` at the same
+noise (there is a test).
 """
 
 from __future__ import annotations
@@ -43,7 +46,10 @@ __all__ = ["Consensus", "vote_sensitivity"]
 
 WHITE_BITS, CONTRAST_BITS = 20, 20
 CONTRAST = 0.5
-"""Votes of weak classifiers are spread over the classes: their differences are taken to be this much of what labels' would be."""
+"""Differences of votes are assumed to be this much of differences of labels.
+
+Votes of weak classifiers are spread over the classes.
+"""
 
 
 @final
@@ -61,9 +67,9 @@ class Consensus:
     lambda_: float = 1e-4
     loss: str = "logistic"
     penalty: float | None = None
-    """Of the fits after the noise, if it was set."""
+    """The penalty of the fits after the noise, if it was set."""
     student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None: where the noise is large enough."""
+    """Whether the model labels the auxiliary set once more; None: if the noise is large enough."""
 
     def __post_init__(self) -> None:
         check_positive(self)
@@ -74,7 +80,7 @@ class Consensus:
             differences=(self.contrasts[1:], "cc"),
         )
         for table in (self.white, self.contrasts):
-            # The bound is computed from the tables, and so is the sum: they must be the same numbers.
+            # The bound and the sum both come from the tables: they must be the same numbers.
             if not ((np.abs(table) < 2.0**52).all() and (table == np.rint(table)).all()):
                 raise ParameterError("white, contrasts", got="others", allowed="whole numbers")
 
@@ -87,7 +93,7 @@ class Consensus:
         options: Options,
         k: int | None = None,
     ) -> Consensus:
-        """Choose directions, for so many units."""
+        """Choose directions, for this many units."""
         auxiliary, features = public_features(public, cls.name)
         n, n_classes = len(features), auxiliary.n_classes
         loss_for(n_classes, options.loss)
@@ -151,11 +157,11 @@ class Consensus:
         return differences(weights)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
-        """Votes are cast on the auxiliary rows themselves: nothing of private features is in them."""
+        """None: votes are cast on the auxiliary rows, and private features do not enter them."""
         return None
 
     def _check_size(self, n_units: int) -> None:
-        """So many votes must fit into 64 bits; decided before there are any."""
+        """Refuse more votes than fit into 64 bits, before there are any."""
         most = 2**62 // (int(np.abs(self.white).max(initial=1.0)) + 1)
         if n_units > most:
             allowed = f"up to {most} for this auxiliary set"
@@ -163,7 +169,10 @@ class Consensus:
 
 
 def vote_sensitivity(white: Array, contrasts: Array) -> float:
-    """‖Φ̂‖₂·√(2N)·‖Q̂‖₂, rounded up: how far one ballot moves Y, in units; at least one, where the set has no extent."""
+    """‖Φ̂‖₂·√(2N)·‖Q̂‖₂, rounded up: how far one ballot moves Y, in units.
+
+    At least one unit, for a set without extent.
+    """
     product = _spectral_bound(white) * _spectral_bound(contrasts) * math.sqrt(2.0 * len(white))
     return max(1.0, product * (1.0 + 8.0 * UNIT_ROUNDOFF))
 
@@ -171,7 +180,11 @@ def vote_sensitivity(white: Array, contrasts: Array) -> float:
 def _whole_product(
     white: NDArray[np.int64], counts: NDArray[np.int64], n_units: int
 ) -> NDArray[np.object_]:
-    """Φ̂ᵀ·counts, exact: in 64 bits for as many rows as cannot overflow them, in Python integers from block to block."""
+    """Φ̂ᵀ·counts, exact.
+
+    Computed in 64 bits for as many rows as cannot overflow them, and added up block by block in
+    Python integers.
+    """
     largest = max(1, int(np.abs(white).max(initial=1)))
     rows = max(1, 2**62 // (largest * max(1, n_units)))
     total = np.zeros((white.shape[1], counts.shape[1]), dtype=object)
@@ -182,7 +195,10 @@ def _whole_product(
 
 
 def _spectral_bound(table: Array) -> float:
-    """‖table‖₂, rounded up: the root of the largest eigenvalue of its Gram matrix, and of what rounding may have hidden of it."""
+    """‖table‖₂, rounded up.
+
+    The root of the largest eigenvalue of its Gram matrix plus what rounding may have hidden of it.
+    """
     n, k = table.shape
     gram = table.T @ table
     trace = float(np.trace(gram)) * (1.0 + gamma(n + k + 4))

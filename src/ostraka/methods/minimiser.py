@@ -1,18 +1,21 @@
-"""`soft` and `vote`: one global risk over the auxiliary set, minimised, perturbed   [Hamm, Cao, Belkin, ICML 2016].
+"""`soft` and `vote`: one global risk over the auxiliary set, minimised and perturbed.
 
-`soft` (section 4.2, Theorem 3): the share of votes for each class is a soft label; one party moves it
-by at most 1/M. `vote` (section 4.1): the majority's class is a hard label; one party may turn every
-majority, so its noise does not shrink with M.
+Source: Hamm, Cao, Belkin, ICML 2016.
+
+`soft` (section 4.2, Theorem 3): the share of votes for each class is a soft label; one party moves
+it by at most 1/M. `vote` (section 4.1): the majority's class is a hard label; one party may turn
+every majority, so its noise does not shrink with M.
 
     letter  name here        meaning
     λ       lambda_          strength of the regulariser
     μ       gradient_factor  what the public auxiliary features leave of a move of the labels
-    U       span             an orthonormal basis of the span of the auxiliary samples, if it is smaller
+    U       span             orthonormal basis of the span of the auxiliary samples, if smaller
     ρ       –                no minimiser leaves the ball of this radius, whatever the labels
     g       –                the grid on which the minimiser is put before the noise
 
-Guarantee (minimiser.proof.md): the release is ε-private for one party; with a private auxiliary set,
-for one party and one auxiliary sample together. Then nothing but the set's size is used, or shown.
+Guarantee (minimiser.proof.md): the release is ε-private for one party; with a private auxiliary
+set, for one party and one auxiliary sample together. Of a private set only the size is used or
+shown.
 """
 
 from __future__ import annotations
@@ -64,12 +67,12 @@ class _Minimiser:
     start: ClassVar[None] = None
 
     features: Any = field(repr=False)
-    """None where they are private: the coordinator attaches them (`with_features`)."""
+    """None if they are private: the coordinator attaches them (`with_features`)."""
     n_samples: int
     n_features: int
     n_classes: int
     row_terms: int
-    """Products per score: what a row stores, at most."""
+    """Products per score: the most entries that a row stores."""
     lambda_: float = 1e-4
     calibration: str = "tight"
     loss: str = "logistic"
@@ -86,8 +89,8 @@ class _Minimiser:
         ):
             allowed = f"{self.n_features} rows, no more columns"
             raise ShapeError("span", got=self.span.shape, allowed=allowed)
-        # What enters the noise is not believed: a poll comes from a file. (A wrong span is harmless:
-        # its own norm enters.)
+        # A poll comes from a file, so what enters the noise is checked. (A wrong span is harmless,
+        # because its own norm enters.)
         least, terms = 1.0, self.n_features
         if self.features is not None and not self.private:
             terms = _row_terms(self.features)
@@ -107,7 +110,7 @@ class _Minimiser:
         promise: Promise,  # noqa: ARG003
         options: Options,
     ) -> Self:
-        """Take from the auxiliary set what may be known of it: of a private one its size alone."""
+        """Take what may be known of the auxiliary set: only the size of a private one."""
         if not isinstance(public, AuxiliarySet):
             raise WrongTypeError("The auxiliary set", public, f"an AuxiliarySet, for {cls.name!r}")
         loss_for(public.n_classes, options.loss)
@@ -178,7 +181,7 @@ class _Minimiser:
 
     def statistic(self, total: Units, mechanism: Mechanism) -> Exact:
         """The minimiser for these votes, projected onto the ball and put on the grid."""
-        # Nothing about the votes may show, not even as an underflow that someone asked to be told of.
+        # Nothing about the votes may show, not even as an underflow that numpy was told to report.
         with np.errstate(all="ignore"):
             labels = self._labels(total)
             risk = Risk(self._attached(), labels, self._loss, self.lambda_)
@@ -194,7 +197,7 @@ class _Minimiser:
         return self.coordinates.weights(mean)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
-        """Votes are cast on the auxiliary rows themselves: nothing of private features is in them."""
+        """None: votes are cast on the auxiliary rows, and private features do not enter them."""
         return None
 
     @property
@@ -232,7 +235,7 @@ class _Minimiser:
         return self.features
 
     def _stability(self, gap: float, n_units: int) -> float:
-        """How far one party, and with a private set one sample, moves the exact minimiser."""
+        """How far one party (with a private set, also one sample) moves the exact minimiser."""
         shares = n_units if self.soft else 1  # a majority may turn however many parties there are
         if self.private:
             return stability_private_auxiliary(
@@ -243,7 +246,7 @@ class _Minimiser:
     def _labels(self, total: Units) -> Array:
         """Shares of votes, or majorities.
 
-        Of equal counts the lowest index wins; with two classes the second, the paper's v(x) = +1.
+        The lowest of equal counts wins; with two classes the second, the paper's v(x) = +1.
         """
         if self.soft:
             shares = total / float(total[0].sum())
@@ -314,7 +317,7 @@ def _grid_spacing(sensitivity: float, dimension: int) -> float:
 
 
 def _row_terms(features: Any) -> int:
-    """What a row stores, at most."""
+    """The most entries that a row stores."""
     if not is_sparse(features):
         return int(features.shape[1])
     return max(1, int((features.indptr[1:] - features.indptr[:-1]).max()))

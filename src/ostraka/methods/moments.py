@@ -1,20 +1,22 @@
-"""`moments`: every party sends the moments of its own labels in whitened public coordinates; no local training, one upload.
+"""`moments`: every party sends the moments of its labels in whitened public coordinates.
+
+There is no local training, and one upload.
 
     letter  name here    meaning
     z_i     –            W_kᵀx_i, a sample in the k widest directions of the auxiliary set, whitened
     Q       contrasts    K×(K−1), orthonormal columns orthogonal to 1; with `shift` also 1/√K: that
                          column is the private mean feature
-    Y_j     –            (1/n_j) Σ_i z_i Q[y_i]: what party j sends, shortened to length b and rounded
+    Y_j     –            (1/n_j) Σ_i z_i Q[y_i]: what party j sends, shortened to length b, rounded
     b, B    –, length    the ball, and the same in units
     cf      clip_factor  how much shortening shrinks a typical party, simulated in public
     ν       –            standard deviation of one coordinate of the released mean, divided by cf
 
-Guarantee (noisy_sum.proof.md): two vectors of the ball are at most 2B units apart, whatever the data
-and whatever W_k; ε-private or (ε, δ).
+Guarantee (noisy_sum.proof.md): two vectors of the ball are at most 2B units apart,
+whatever the data and whatever W_k; ε-private or (ε, δ).
 
-Accuracy: with equal parties and private features distributed like the auxiliary ones the released
-mean tends to the label moments of all data, from which the classifier that all data would give can be
-solved. b, k and cf come from simulated parties: rows of the auxiliary set with random labels.
+Accuracy: with equal parties and private features distributed like the auxiliary ones, the released
+mean tends to the label moments of all data. From these one can solve for the classifier that all
+data would give. b, k and cf come from simulated parties: auxiliary rows with random labels.
 """
 
 from __future__ import annotations
@@ -77,11 +79,11 @@ class Moments:
     clip_factor: float
     samples_each: int
     penalty: float | None = None
-    """Of the fits after the noise, if it was set."""
+    """The penalty of the fits after the noise, if it was set."""
     student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None: where the noise is large enough."""
+    """Whether the model labels the auxiliary set once more; None: if the noise is large enough."""
     expected: Array | None = None
-    """Where the mean feature is released: what it is for parties made of auxiliary rows, shortening included."""
+    """The mean feature of simulated parties, shortening included, if the mean is released."""
 
     def __post_init__(self) -> None:
         check_positive(self)
@@ -100,7 +102,7 @@ class Moments:
     def create(
         cls, public: AuxiliarySet | Task, n_units: int, promise: Promise, options: Options
     ) -> Moments:
-        """Choose directions and ball, for so many units."""
+        """Choose the directions and the ball, for this many units."""
         auxiliary, features = public_features(public, cls.name)
         n_classes = auxiliary.n_classes
         whitening = Whitening.of(features)
@@ -157,7 +159,7 @@ class Moments:
         return whole(total)
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:
-        """Undo the shortening, find labels with these moments, fit them."""
+        """Undo the shortening, find labels with these moments, and fit them."""
         n, n_classes = len(self.features), len(self.contrasts)
         target, white = self._target(mean), self.features @ self.whitening
         contrasts = self.contrasts[:, : n_classes - 1]
@@ -166,14 +168,17 @@ class Moments:
         noise = self._noise(mechanism)
         penalty = n_classes * (noise**2 + 1.0 / n) if self.penalty is None else self.penalty
         weights = ridge(self.features, labels, penalty, shares)
-        # Where the noise is below the sampling error of X the model needs no rounding off.
+        # If the noise is below the sampling error of X, the model needs no smoothing.
         trained = noise**2 >= 1.0 / (8.0 * n) if self.student is None else self.student
         if trained:
             weights = self_trained(self.features, weights, shares, self.penalty)
         return differences(weights)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
-        """Of the private mean feature where it was released; otherwise of moments that no labels of the auxiliary set have."""
+        """The surprise of the private mean feature, if it was released.
+
+        Otherwise of moments that no labels of the auxiliary set have.
+        """
         target, white = self._target(mean), self.features @ self.whitening
         if self.expected is not None:
             return surprise(*self._gaps(target, mechanism))
@@ -203,7 +208,7 @@ class Moments:
         return mechanism.deviation / self.clip_factor
 
     def _sampling(self, mechanism: Mechanism) -> float:
-        """The variance of one coordinate for as many private, auxiliary and simulated samples."""
+        """The variance of one coordinate for these private, auxiliary and simulated samples."""
         each = self.samples_each
         private = 1.0 / (float(mechanism.divisor) * each)
         return private + 1.0 / len(self.features) + 1.0 / (N_SIMULATED * each)
@@ -212,11 +217,11 @@ class Moments:
         return mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
 
     def _gaps(self, target: Array, mechanism: Mechanism) -> tuple[Array, Array]:
-        """Private less public mean feature, and the variance of that."""
+        """Private minus public mean feature, and the variance of the difference."""
         assert self.expected is not None
         n_classes = len(self.contrasts)
         gaps = math.sqrt(n_classes) * target[:, -1] - self.expected
-        # Private labels shorten their parties differently from random ones: no sign of a shift.
+        # Private labels shorten their parties differently from random ones: not a sign of a shift.
         misjudged = MISJUDGED**2 * float(np.mean(self.expected**2))
         noise = n_classes * self._noise(mechanism) ** 2
         return gaps, np.full(len(gaps), noise + self._sampling(mechanism) + misjudged)

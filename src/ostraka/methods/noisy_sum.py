@@ -1,8 +1,10 @@
-"""What methods share whose noise goes on the sum of what parties send: `moments`, `cells`, `refine`, `avg`, `consensus`.
+"""What methods share that add noise to the sum of what parties send.
+
+These are `moments`, `cells`, `refine`, `avg` and `consensus`.
 
     letter  name here   meaning
-    M       n_units     public, and only a divisor: the promise is about the sum, so a wrong M cannot
-                        break it
+    M       n_units     public, and only a divisor: the promise is about the sum,
+                        so a wrong M cannot break it
     g       grid        what one unit of the lattice is worth, a power of two
     B       ball        what a party may send; two of its points are at most 2·length apart
 
@@ -29,7 +31,7 @@ __all__ = ["differences", "hidden_ball", "hidden_sum", "lattice", "numbers_sent"
 
 
 def lattice(radius: float, dimension: int) -> tuple[float, Ball]:
-    """The finest grid on which an L2 ball of this radius can be added up in 64 bits, and the ball in its units."""
+    """The finest grid on which this L2 ball can be summed in 64 bits, and the ball in its units."""
     grid = math.ldexp(1.0, math.ceil(math.log2(radius / longest(dimension))))
     length = max(1, math.floor(radius / grid))
     return grid, Ball(norm="l2", length=length, dimension=dimension)
@@ -67,7 +69,7 @@ def hidden_sum(
     coordinates: str,
     radius: float | None = None,
 ) -> Mechanism:
-    """The noise for a sum of whole numbers that one unit moves by so many units in L2."""
+    """The noise for a sum of whole numbers that one unit moves by this much in L2."""
     law = l2_law(promise.epsilon, promise.delta, sensitivity, dimension, promise.noise)
     return Mechanism(
         law=law,
@@ -81,14 +83,14 @@ def hidden_sum(
 
 
 def differences(weights: Array) -> Array:
-    """Of two classes one column says all: that of the second less that of the first."""
+    """With two classes one column says everything: the second minus the first."""
     if weights.shape[1] > 2:
         return np.ascontiguousarray(weights)
     return np.ascontiguousarray(weights[:, 1] - weights[:, 0])
 
 
 def numbers_sent(n_directions: int, n_classes: int) -> str:
-    """What a vector speaks of, for the certificate."""
+    """What the numbers of a vector mean, for the certificate."""
     directions = (
         "1 whitened direction" if n_directions == 1 else f"{n_directions} whitened directions"
     )

@@ -16,7 +16,7 @@ from ostraka.methods.registry import METHODS
 __all__ = ["method_from_parts", "method_parts"]
 
 APART = "features"
-"""The auxiliary features stand in the poll on their own."""
+"""The auxiliary features have their own place in the poll."""
 ARRAYS: dict[str, Any] = {
     "Array": np.float64,
     "Array | None": np.float64,

@@ -1,4 +1,6 @@
-"""What `moments` and `refine` share: one vector per party, the mean of z_i v_iᵀ over its samples, in a ball that public simulation chose.
+"""What `moments` and `refine` share: one vector per party, in a ball chosen by public simulation.
+
+The vector is the mean of z_i v_iᵀ over the party's samples.
 
     letter  name here    meaning
     z_i     white        a sample in the k widest directions of the auxiliary set, whitened
@@ -35,7 +37,7 @@ __all__ = ["Directions", "choose_directions", "party_means", "rounded_blocks"]
 
 NUMBERS_AT_ONCE = 2**24
 MOST_NUMBERS = 2**14
-"""So many numbers a party sends at most."""
+"""The most numbers that a party sends."""
 
 
 @final
@@ -58,7 +60,7 @@ def choose_directions(
     promise: Promise,
     signal: float,
 ) -> Directions:
-    """The k that keeps most of a signal of this size, from public things."""
+    """The k that keeps most of a signal of this size, from public values."""
     n_columns = simulated.sums.shape[2]
     lengths, factors = simulated.radii, simulated.kept
     dimensions = np.arange(1.0, whitening.rank + 1.0) * n_columns
@@ -96,7 +98,7 @@ def party_means(white: Array, values: Array, starts: NDArray[np.intp]) -> Array:
 
 
 def _blocks(sizes: NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]]:
-    """Consecutive parties with about so many rows together."""
+    """Consecutive parties with about this many rows together."""
     first, held = 0, 0
     for party, size in enumerate(sizes.tolist()):
         if held and held + size > rows:

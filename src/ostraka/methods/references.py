@@ -1,4 +1,4 @@
-"""`batch` and `indiv`: what all data in one place would give, and how good the parties are on their own.
+"""`batch` and `indiv`: what all data in one place would give, and each party on its own.
 
 Not private: references for experiments, never a release.
 """
@@ -27,7 +27,7 @@ def fit_batch(
 
 
 def mean_accuracy(classifiers: Iterable[Any], samples: Samples, labels: Any) -> float:
-    """`indiv`: the mean, over the parties, of the share of samples that a party's own classifier gets right."""
+    """`indiv`: the share of samples that a party's own classifier gets right, mean over parties."""
     truth = np.asarray(labels)
     shares = [_share(getattr(local, "predict", local)(samples), truth) for local in classifiers]
     if not shares:

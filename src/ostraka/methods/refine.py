@@ -1,23 +1,28 @@
-"""`refine`: a second round. The first release is public, so parties need only send what it leaves unexplained of their labels.
+"""`refine`: a second round, which sends what the first release leaves unexplained.
+
+The first release is public, so parties need only send the part of their labels that it does not
+explain.
 
     letter  name here    meaning
     W₀      –            the model of an earlier release, p×K
     t       –            a public factor that makes W₀ as sure of the auxiliary samples as `SURE`
     s(x)    guesses      the nearest point of the simplex to t·W₀ᵀx: the start's soft labels
                          [Martins and Astudillo 2016, sparsemax]
-    Y_j     –            (1/n_j) Σ_i z_i (e_{y_i} − s(x_i))ᵀQ: what party j sends, shortened and rounded
+    Y_j     –            (1/n_j) Σ_i z_i (e_{y_i} − s(x_i))ᵀQ: what party j sends,
+                         shortened and rounded
 
-Guarantee (noisy_sum.proof.md): as for `moments`, two vectors of the ball are at most 2B units apart,
-whatever the data and the start. The start is a release of its own, with its own ε: whoever took part
-in both has spent the sum, and the certificate says so. From a rehearsal comes only a rehearsal.
+Guarantee (noisy_sum.proof.md): as for `moments`, two vectors of the ball are at most 2B units
+apart, whatever the data and the start. The start is a release of its own, with its own ε: whoever
+took part in both has spent the sum, and the certificate says so. Only a rehearsal can come from a
+rehearsal.
 
-Why it helps: where the start is right, a party sends next to nothing, so the ball is small and the
-noise too; and the correction is the slope of the loss on private rows, so that it does not matter how
-far auxiliary rows are from them. One step of Newton's method, with the curvature from the auxiliary
-set, then one step of self-training as in the other methods; with `shift` a shorter step and no
-self-training, which would give unlike auxiliary rows the last word. It pays where the first round is
-accurate already: at large ε, with many parties. At most one such round: a third has less to find than
-it costs.
+Why it helps: where the start is right, a party sends next to nothing, so the ball is small, and so
+is the noise. The correction is the slope of the loss on private rows, so it does not matter how far
+auxiliary rows are from them. It takes one step of Newton's method, with the curvature from the
+auxiliary set, then one step of self-training as in the other methods; with `shift` a shorter step
+and no self-training, which would give unlike auxiliary rows the last word. It pays where the first
+round is already accurate: at large ε, with many parties. One such round is enough: a third would
+find less than it costs.
 """
 
 from __future__ import annotations
@@ -64,11 +69,14 @@ __all__ = ["Refine"]
 SURE = 0.9
 """The mean of the largest entry of s(x) over the auxiliary set."""
 DOUBT = 0.05
-"""Simulated labels are drawn from s(x), and with this probability at random: nobody is sure of everything."""
+"""With this probability a simulated label is random; otherwise it is drawn from s(x).
+
+Nobody is sure of everything.
+"""
 CONTRAST = 0.5
-"""What is left of the labels is taken to be this much of them, for the choice of directions."""
+"""What is left of the labels is assumed to be this share of them, to choose directions."""
 STEP, STEP_ALONE = 0.5, 0.25
-"""Of Newton's method, with self-training after it and without."""
+"""Lengths of Newton's step, with self-training after it and without."""
 LEAST_CURVATURE = 0.02
 
 
@@ -84,18 +92,21 @@ class Refine:
     """t·W₀."""
     whitening: Array
     damped: Array
-    """U_k diag(√c/(c + τ)), with the mean of c for τ: from whitened coordinates to weights, cautious where the set is narrow."""
+    """U_k diag(√c/(c + τ)), with the mean of c for τ: from whitened coordinates to weights.
+
+    It is cautious where the set is narrow.
+    """
     contrasts: Array
     length: int
     grid: float
     clip_factor: float
     start_digest: str
     start_certificate: str
-    """Of the release that this round rests on, as JSON: what it cost, whom it protects."""
+    """What the release that this round rests on cost and whom it protects, as JSON."""
     student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None: yes."""
+    """Whether the model labels the auxiliary set once more; None means yes."""
     penalty: float | None = None
-    """Of the last fit, if it was set."""
+    """The penalty of the last fit, if it was set."""
 
     def __post_init__(self) -> None:
         _ = self.start
@@ -113,7 +124,7 @@ class Refine:
     def create(
         cls, public: AuxiliarySet | Task, n_units: int, promise: Promise, options: Options
     ) -> Refine:
-        """Choose directions and ball for what the start leaves unexplained."""
+        """Choose the directions and the ball for what the start leaves unexplained."""
         auxiliary, features = public_features(public, cls.name)
         start = _checked_start(options.start, auxiliary, promise)
         n_classes, whitening = auxiliary.n_classes, Whitening.of(features)
@@ -170,7 +181,7 @@ class Refine:
         return rounded_blocks(parties, self.domain, self.grid, means)
 
     def residuals(self, features: Any, labels: NDArray[Any]) -> Array:
-        """(e_y − s(x))ᵀQ for each row, from that row alone: no product of matrices, see `own_products`."""
+        """(e_y − s(x))ᵀQ for each row, from that row alone: no matrix product (`own_products`)."""
         missing = np.eye(len(self.contrasts))[labels] - self.guesses(features)
         found = np.zeros((len(missing), self.contrasts.shape[1]))
         for k, row in enumerate(self.contrasts):
@@ -192,7 +203,7 @@ class Refine:
         return whole(total)
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:  # noqa: ARG002
-        """A step of Newton's method from the start; then the model labels X once more, if X is like the private rows."""
+        """A Newton step from the start; then, if `student` allows, the model labels X once more."""
         missing = mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
         n_others = np.count_nonzero(self.guesses(self.features), axis=1) - 1.0
         curvature = max(float(n_others.mean()) / (len(self.contrasts) - 1), LEAST_CURVATURE)
@@ -204,12 +215,12 @@ class Refine:
         return differences(moved)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
-        """The correction is right on private rows, however they are distributed: there is nothing to be warned of."""
+        """None: the correction is right on private rows, however they are distributed."""
         return None
 
 
 def _checked_start(start: Any, auxiliary: AuxiliarySet, promise: Promise) -> Release | Rehearsed:
-    """Refuse what is no release, or one that speaks of other features or classes."""
+    """Refuse anything but a release for the same features and classes."""
     if not isinstance(start, Release | Rehearsed):
         given = None if start is None else f"an object of type {type(start).__name__}"
         allowed = 'an earlier Release, or the path of one, for method "refine"'

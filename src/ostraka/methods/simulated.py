@@ -1,7 +1,8 @@
-"""Parties made of auxiliary rows: how long are the vectors they would send, and what does shortening leave of them?
+"""Parties made of auxiliary rows: how long would their vectors be, and what does shortening leave?
 
     letter  name here  meaning
-    Y_j     sums       (parties, r, c): the mean of z_i v_iᵀ over a party's samples, z_i whitened, v_i what its label stands for
+    Y_j     sums       (parties, r, c): the mean of z_i v_iᵀ over a party's samples,
+                       with z_i whitened and v_i what its label stands for
     b       radii      for every number k of directions: the mean length of Y_j in the first k
     cf      kept       what shortening to b leaves of a typical party
 
@@ -24,13 +25,13 @@ __all__ = ["N_SIMULATED", "SimulatedParties"]
 N_SIMULATED = 300
 MOST_SAMPLES = 200
 LEAST_RADIUS = 2.0**-300
-"""For an auxiliary set without extent: what is worth so little still has a lattice in doubles."""
+"""For an auxiliary set without extent: even values this small have a lattice in doubles."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedParties:
-    """A few hundred of them."""
+    """A few hundred simulated parties."""
 
     sums: Array
 
@@ -51,7 +52,7 @@ class SimulatedParties:
 
     @property
     def lengths(self) -> Array:
-        """(parties, r): of the first k directions."""
+        """(parties, r): the length in the first k directions."""
         lengths: Array = np.sqrt(np.cumsum((self.sums**2).sum(axis=2), axis=1))
         return lengths
 
@@ -73,7 +74,7 @@ class SimulatedParties:
         return kept
 
     def shortened_mean(self, k: int) -> Array:
-        """What the mean of the shortened parties would be taken for: (k, c)."""
+        """The estimate that the mean of the shortened parties gives, divided by cf: (k, c)."""
         factors = self.factors()[:, k - 1]
         mean: Array = (self.sums[:, :k] * factors[:, np.newaxis, np.newaxis]).mean(
             axis=0

@@ -1,4 +1,7 @@
-"""What `consensus`, `soft` and `vote` share: parties train a classifier each and vote on the auxiliary set."""
+"""What `consensus`, `soft` and `vote` share: parties train classifiers and vote.
+
+They vote on the auxiliary set.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ def count_ballots(
     *,
     private: bool = False,
 ) -> Iterator[Block]:
-    """The counts of all ballots, in blocks of parties: of the classifiers that `work` names, or of the paper's own linear ones.
+    """The counts of all ballots, in blocks of parties.
 
-    `private`: the auxiliary samples are somebody's secret too, and are asked about one by one.
+    The ballots are those of the classifiers that `work` names, or of the paper's linear ones.
+    `private`: the auxiliary samples are secret too, and are asked about one by one.
     """
     n, K = work.n_jobs, domain.n_classes
     if work.local is None:

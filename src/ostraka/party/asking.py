@@ -2,14 +2,14 @@
 
     what it is                              how it is asked
     it has `predict`                        for names of classes, one for each sample
-    it has `predict_proba` alone            for the likeliest class; of equals the lowest index. Its
-                                            columns belong to `classes_`, if it has that
+    it has `predict_proba` alone            for the likeliest class, and the lowest index among
+                                            equals. Its columns belong to `classes_`, if it has that
     a function                              like `predict`
 
 Guarantee: one class index below K for every sample. With a `fallback` that holds whatever the
-classifier does: where it raises or answers nonsense it votes for that class, on the samples of that
-chunk alone, and nothing of it is seen. Each chunk is asked as if it were the first, so that with
-one sample to a chunk a private sample moves its own vote and no other.
+classifier does: if it raises or answers nonsense, it votes for the fallback class, on the samples
+of that chunk alone, and nothing of the failure is seen. Each chunk is asked as if it were the
+first, so with one sample to a chunk a private sample changes its own vote and no other.
 
 Trusted to the caller: the classifier itself remembers nothing from one question to the next.
 """
@@ -35,7 +35,7 @@ Votes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Class indices in the smallest type that holds them."""
 
 Rows: TypeAlias = Callable[[int, int], Samples]
-"""From start and stop to the samples start:stop; a copy, because classifiers may write into it."""
+"""From start and stop to the samples start:stop; a copy, because classifiers may write to it."""
 
 Asked: TypeAlias = Callable[[Samples, int, int], Indices]
 """From samples start:stop, start and stop, to the indices of the classes that were answered."""
@@ -52,7 +52,7 @@ def ask_votes(
     """Ask a classifier for the class index of every sample.
 
     Args:
-        classifier: see above; what is none of these is refused, also where there is a fallback.
+        classifier: see above; anything else is refused, even if there is a fallback.
         classes: the names that it answers with.
         rows: where the samples are.
         n_samples: how many there are.
@@ -80,8 +80,8 @@ def _answers(ask: Asked, classes: ClassIndex, rows: Rows, n_samples: int, chunk_
 
 def _without_failing(ask: Asked, fallback: int) -> Asked:
     def carefully(samples: Samples, start: int, stop: int) -> Indices:
-        with quietly():  # once more: a classifier may move filters and traps
-            restart_streams()  # what was drawn for other samples must not shift what this one draws
+        with quietly():  # once more: a classifier may change filters and traps
+            restart_streams()  # draws for other samples must not shift the draws for this one
             try:
                 return ask(samples, start, stop)
             except KeyboardInterrupt:
@@ -105,7 +105,7 @@ def _asked(classifier: Any, classes: ClassIndex) -> Asked:
         return _asked_for_labels(classifier, classes)
     kind = type(classifier).__name__
     raise InputError(
-        f"A classifier of type {kind} has neither predict nor predict_proba and is no function.",
+        f"A classifier of type {kind} has neither predict nor predict_proba and is not a function.",
         "Give something that answers a class for every row.",
     )
 

@@ -1,11 +1,11 @@
 """What one party sends, and its form on disk and on the wire.
 
-    kind        what it holds                                                 a party may look at
-    VECTOR      whole numbers on the poll's lattice                           a few hundred numbers
+    kind        what it holds
+    VECTOR      whole numbers on the poll's lattice: a few hundred, which a party may look at
     BALLOT      one class index per auxiliary sample
-    VECTORS     the exact sum of its persons' vectors, and how many they are
-    BALLOTS     the counts of its persons' votes, and how many they are
-    CLASSIFIER  a classifier file (ONNX, skops), where the auxiliary set is private
+    VECTORS     the exact sum of its persons' vectors, and how many persons there are
+    BALLOTS     the counts of its persons' votes, and how many persons there are
+    CLASSIFIER  a classifier file (ONNX, skops), if the auxiliary set is private
 
     offset   bytes   meaning (numbers are little-endian)
     0        8       the letters OSTRAKON
@@ -16,14 +16,15 @@
     50       4       K, the number of classes, for votes; otherwise 0
     54       8       how many persons; otherwise 0
     62       2       length of the party's name in UTF-8, then the name
-    ...      rest    VECTOR: n times 4 bytes; VECTORS, BALLOTS: n times 8 bytes; CLASSIFIER: n bytes;
-                     BALLOT: n votes of ⌈log₂K⌉ bits, lowest bit first, unused bits 0
+    ...      rest    VECTOR: n times 4 bytes; VECTORS, BALLOTS: n times 8 bytes;
+                     CLASSIFIER: n bytes; BALLOT: n votes of ⌈log₂K⌉ bits, lowest bit first,
+                     unused bits 0
 
 Guarantee: reading never runs anything, never allocates more than a small multiple of the bytes at
 hand, and gives a contribution or raises `FormatError`. Every contribution has exactly one form.
 
 A contribution is private data: its `repr` does not show the numbers, and its bytes belong on a
-protected channel to the coordinator. A digest of them would be as telling as they are.
+protected channel to the coordinator. A digest of them would reveal as much as they do.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class Kind(IntEnum):
 class Contribution:
     """One party's contribution to one poll.
 
-    `values`: int64 numbers (VECTOR, VECTORS), votes in the smallest unsigned type (BALLOT), counts of
-    shape (N, K) (BALLOTS), the bytes of a file (CLASSIFIER).
+    `values`: int64 numbers (VECTOR, VECTORS), votes in the smallest unsigned type (BALLOT), counts
+    of shape (N, K) (BALLOTS), the bytes of a file (CLASSIFIER).
     """
 
     poll: str
@@ -109,7 +110,7 @@ class Contribution:
         return self.kind in (Kind.VECTORS, Kind.BALLOTS)
 
     def to_bytes(self) -> bytes:
-        """The one form that the module describes."""
+        """The contribution in the form that the module describes."""
         name = self.party.encode("utf-8")
         header = HEADER.pack(
             MAGIC,
@@ -125,7 +126,7 @@ class Contribution:
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Contribution:
-        """Read what came from anyone; `FormatError` unless it is a contribution."""
+        """Read bytes from an untrusted sender; `FormatError` unless they are a contribution."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise FormatError("contribution", f"it is of type {type(data).__name__}, not bytes")
         received = bytes(data)
@@ -141,7 +142,7 @@ class Contribution:
             raise FormatError("contribution", problem) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it; an interrupted write leaves whatever was there before."""
+        """Write it to a file; an interrupted write leaves whatever was there before."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
@@ -157,7 +158,7 @@ class Contribution:
 
 
 def vote_dtype(n_classes: int) -> np.dtype[np.unsignedinteger[Any]]:
-    """The smallest unsigned type that holds the indices of so many classes."""
+    """The smallest unsigned type that holds the indices of this many classes."""
     if n_classes <= 2**8:
         return np.dtype(np.uint8)
     return np.dtype(np.uint16) if n_classes <= 2**16 else np.dtype(np.uint32)
@@ -197,14 +198,14 @@ _PAYLOADS = {Kind.VECTOR: "<i4", Kind.VECTORS: "<i8", Kind.BALLOTS: "<i8", Kind.
 
 
 def payload_bytes(kind: Kind, size: int, n_classes: int) -> int:
-    """How many bytes so many values take."""
+    """How many bytes this many values take."""
     if kind is Kind.BALLOT:
         return -(-size * (n_classes - 1).bit_length() // 8)
     return size * np.dtype(_PAYLOADS[kind]).itemsize
 
 
 def _parsed_header(data: bytes) -> tuple[dict[str, Any], int]:
-    """Everything but the values, and how many there are: after this the length is known to be right."""
+    """Everything but the values, and how many there are; checks that the length is right."""
     if not data.startswith(MAGIC):
         raise FormatError("contribution", _opening_problem(data))
     if len(data) < HEADER.size:
@@ -278,7 +279,7 @@ def _packed(votes: NDArray[Any], bits_per_vote: int) -> bytes:
 
 
 def _unpack(packed: NDArray[np.uint8], bits_per_vote: int, votes: NDArray[Any]) -> None:
-    """Fill `votes` from the bytes that start with the first of them."""
+    """Fill `votes` from the bytes that start with the first vote."""
     n_bits = votes.size * bits_per_vote
     needed = packed[: -(-n_bits // 8)]
     bits = np.unpackbits(needed, count=n_bits, bitorder="little").reshape(votes.size, bits_per_vote)

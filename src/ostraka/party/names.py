@@ -1,18 +1,18 @@
 """One party, one name: the canonical form in which parties are grouped, counted and charged.
 
-A name reaches us as a cell of a table, a file's name, an option or a Python value. The same party
-must come out the same, or it would contribute twice to one release, or have two budgets:
+A name reaches us as a cell of a table, a file's name, an option or a Python value. One party must
+always get one name, or it could contribute twice to one release, or have two budgets:
 
     given                                            canonical
     3, 3.0, "3", "3.0", "003", "3e0", b"3"           3
     "Ward 3", " ward  3 ", "WARD 3"                  ward 3
     "é" as one character or as two                   é, as one
 
-Names that differ only so are one party. Text is folded by Unicode's compatibility form and by
-case; white space is trimmed and joined. Text that a reader of tables would take for a whole number
-is that number, as a column of a CSV file is text or numbers depending on its other cells. What
-could be read in two ways is refused: truth values, dates, numbers that are not whole or so large
-that their type skips whole ones, and characters that do not show.
+Names that differ only in these ways are one party. Text is folded by Unicode's compatibility form
+and by case; white space is trimmed and joined. Text that a reader of tables would take for a whole
+number is that number, because a column of a CSV file is text or numbers depending on its other
+cells. Whatever could be read in two ways is refused: truth values, dates, numbers that are not
+whole or so large that their type skips whole ones, and characters that do not show.
 
 Not covered: letters of different alphabets that look alike. A roll, the public list of who is
 asked, keeps strangers out.
@@ -38,13 +38,13 @@ EXACT_WHOLE = 2**53
 """From here on doubles skip whole numbers: two parties could become one."""
 ALLOWED = "texts or whole numbers"
 _EXACT_WHOLE_OF = {"float16": 2**11, "halffloat": 2**11, "float32": 2**24, "float": 2**24}
-"""Shorter floats skip them sooner; by the names of numpy, pandas, polars and pyarrow."""
+"""Shorter floats skip them sooner; keyed by the names in numpy, pandas, polars and pyarrow."""
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII)
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f"
     "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
-"""Printable for Python, though they show nothing: joiners, fillers, selectors, blanks."""
+"""Python calls these printable, but they show nothing: joiners, fillers, selectors, blanks."""
 
 
 def canonical(name: Any) -> str:
@@ -97,7 +97,7 @@ def canonical_list(names: Any) -> list[str]:
 
 
 def distinct(forms: list[str]) -> list[str]:
-    """The names, if none of them stands there twice."""
+    """The names, if none occurs twice."""
     if len(set(forms)) < len(forms):
         twice = Counter(forms).most_common(1)[0][0]
         raise InputError(
@@ -134,13 +134,13 @@ def _folded(text: str) -> str:
 
 
 def _plain(letter: str) -> str:
-    """Digits of every script as ours; a dotless i, which is a capital I for some, as i."""
+    """Digits of every script become ours; a dotless i, some people's small I, becomes i."""
     digit = unicodedata.decimal(letter, None)
     return "i" if letter == "ı" else letter if digit is None else str(digit)
 
 
 def _as_number(name: str) -> str | None:
-    """The number that a table's reader would see in the text, written out in one way."""
+    """The number that a reader of tables would see in the text, written in one way."""
     if not _DECIMAL.fullmatch(name) or abs(Decimal(name).adjusted()) > LONGEST_NAME:
         return None
     written = format(Decimal(name), "f").removeprefix("+")
@@ -156,7 +156,7 @@ def _decoded(name: bytes) -> str:
 
 
 def _values(names: Any) -> Sequence[Any]:
-    """Python values, of whatever holds them."""
+    """Python values, from whatever container holds them."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise WrongTypeError("The list of parties", names, "a list of names")
     shape = tuple(getattr(names, "shape", (0,)))
@@ -173,7 +173,7 @@ def _values(names: Any) -> Sequence[Any]:
 
 
 def _check_kind(dtype: object) -> None:
-    """Dates and raw bytes would come out as numbers and texts."""
+    """Refuse dates and raw bytes, which would come out as numbers and texts."""
     if isinstance(dtype, np.dtype) and dtype.kind in "mMbV":
         raise ParameterError("parties", got=f"values of type {dtype}", allowed=ALLOWED)
 

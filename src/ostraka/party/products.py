@@ -1,4 +1,4 @@
-"""Products of rows and a table in which no row feels how many others there are.
+"""Products of rows and a table that do not depend on how many other rows there are.
 
 Guarantee (products.proof.md): a row of the result depends on that row and the table alone, to the
 last bit.
@@ -16,15 +16,19 @@ __all__ = ["own_products"]
 NUMBERS_AT_ONCE = 2**16
 """Half a megabyte, which stays in the cache."""
 FACTOR_BITS = 25
-"""Of a row and of a column, both about 1 long: what they have in common is below 2^51, where doubles count exactly."""
+"""Bits of a row and of a column, both of length about 1.
+
+Their product in whole numbers is below 2^51, where doubles count exactly.
+"""
 
 
 def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """About rows·table, for rows in the unit ball (longer ones are shortened): each row's result depends on that row alone.
+    """About rows·table, for rows in the unit ball: each row's result depends on that row alone.
 
-    That holds to the last bit, which it does not for a product in doubles: libraries add in an order that depends on how many rows there
-    are, so that one party's rows would move the last bits of another's, and with them a rounding or a tie. Here both factors are rounded
-    to so few bits that every sum is exact.
+    Longer rows are shortened to the ball. The claim holds to the last bit, which it would not for a
+    product in doubles: libraries add in an order that depends on how many rows there are, so one
+    party's rows would change the last bits of another's, and with them a rounding or a tie. Here
+    both factors are rounded to so few bits that every sum is exact.
     """
     n, step = rows.shape[0], max(1, NUMBERS_AT_ONCE // rows.shape[1])
     products = np.empty((n, table.shape[1]))
@@ -48,8 +52,9 @@ def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _shortened(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of length 1 at most; each by itself, and 0 if it is not finite."""
-    # Contiguous: a length is then added up within its row, in an order that the number of columns decides.
+    """Rows of length 1 at most; each on its own, and 0 if it is not finite."""
+    # Contiguous, so that a length is added up within its row, in an order that depends only on
+    # the number of columns.
     rows = np.ascontiguousarray(rows)
     peaks = np.abs(rows).max(axis=1, initial=0.0)  # NaN or infinite where the row is
     if not np.all(peaks <= 1.0):

@@ -1,6 +1,6 @@
 """Computing on private rows so that nothing of them shows.
 
-A classifier that warns, prints or logs about somebody's rows tells on them, and so does a
+A classifier that warns, prints or logs about somebody's rows gives them away, and so does a
 floating-point trap that springs on one row and not on another. Under `quietly()` nobody sees it:
 
     what                                    how
@@ -9,12 +9,12 @@ floating-point trap that springs on one row and not on another. Under `quietly()
     logging                                 switched off
     sys.stdout, sys.stderr                  write nowhere
     file descriptors 1 and 2                lead nowhere: compiled libraries print there
-    Python's and numpy's global streams     afterwards as they were before
+    Python's and numpy's global streams     restored afterwards
 
 All of these belong to the whole process, so only one thread at a time is in here; others wait. What
 other threads print meanwhile is lost.
 
-Not covered: files that a classifier writes, streams that it opened or kept by itself without a
+Not covered: files that a classifier writes, streams that it opened or kept itself without a
 descriptor, and time.
 """
 
@@ -54,7 +54,7 @@ def quietly() -> Iterator[None]:
         if depth == 0:  # inside, there is nothing left to swallow
             for context in (streams_kept, _nothing_logged, _nothing_printed):
                 stack.enter_context(context())
-        # Also inside: a classifier may have moved the filters or the traps.
+        # Also when nested: a classifier may have changed the filters or the traps.
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.enter_context(np.errstate(all="ignore"))
@@ -83,9 +83,9 @@ def streams_kept() -> Iterator[None]:
 
 
 def restart_streams() -> None:
-    """Set both global streams to a fixed start, so that nobody feels what others drew before.
+    """Set both global streams to a fixed start, so that earlier draws have no effect.
 
-    The same start for all: making a new state takes longer than many a fit.
+    The same start for all, because making a new state takes longer than many a fit.
     """
     random.setstate(START_OF_PYTHONS_STREAM)
     np.random.set_state(START_OF_NUMPYS_STREAM)  # noqa: NPY002
@@ -105,7 +105,7 @@ def _nothing_logged() -> Iterator[None]:
 def _nothing_printed() -> Iterator[None]:
     """Both ways out are closed: Python's objects, and the descriptors under them."""
     before = {name: getattr(sys, name) for name in STANDARD_STREAMS}
-    _flush(before)  # what was said before is to be seen
+    _flush(before)  # earlier output must be seen
     with _descriptors_nowhere():
         sys.stdout, sys.stderr = _SINKS
         try:
@@ -118,7 +118,7 @@ def _nothing_printed() -> Iterator[None]:
 @contextlib.contextmanager
 def _descriptors_nowhere() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
-        # Where 0, 1 or 2 was closed it leads nowhere too: no copy may take its number.
+        # If 0, 1 or 2 was closed, it leads nowhere too: no copy may take its number.
         nowhere = _closed_after(stack, os.open(os.devnull, os.O_RDWR))
         while nowhere <= 2:
             nowhere = _closed_after(stack, os.open(os.devnull, os.O_RDWR))
@@ -184,7 +184,7 @@ _C: Any = ctypes.CDLL(None) if os.name == "posix" else None
 
 
 def _after_fork() -> None:
-    """A child has one thread; whoever held the turn in the parent does not exist there."""
+    """A child has one thread; the thread that held the turn in the parent does not exist there."""
     global _turn
     _turn = threading.RLock()
 

@@ -5,7 +5,7 @@
     labels      the class index of each row
     starts      rows starts[j]:starts[j+1] are those of party j; M+1 numbers
     names       the canonical name of each party (see `names`)
-    roll        the public list of who is asked: then a party without rows is there too
+    roll        the public list of who is asked; with it, a party without rows is included too
 
 Guarantee (rows.proof.md): what a party's rows are, and how many, changes no other party's rows,
 place or number.
@@ -60,9 +60,9 @@ class Parties:
         Args:
             features: a row for each sample.
             labels: its class index.
-            parties: its party's name; any container, in any form that is canonical when folded.
-            roll: the parties, in this order, canonical and distinct. One without rows is there with
-                none; a name that is not on it is refused. None: whoever has rows, sorted by name.
+            parties: its party's name; any container, in any form that folds to the canonical one.
+            roll: the parties, in this order, canonical and distinct. A party without rows is there
+                with none; a name that is not on it is refused. None: whoever has rows, by name.
 
         """
         _check_labels(labels, features.shape[0])
@@ -78,7 +78,7 @@ class Parties:
 
     @classmethod
     def rows(cls, features: Any, labels: Indices) -> Parties:
-        """Every row a party of its own, named 0, 1, 2, ..."""
+        """Every row as a party of its own, named 0, 1, 2, ..."""
         n = features.shape[0]
         return cls(features, labels, np.arange(n + 1), [str(row) for row in range(n)])
 
@@ -96,9 +96,9 @@ class Parties:
         return np.diff(self.starts)
 
     def each(self, work: Callable[[Any], NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:
-        """What `work` makes of every party's rows on their own; `empty` if there are no rows.
+        """What `work` makes of each party's rows on their own; `empty` if there are no rows.
 
-        Not of all rows at once: a product of matrices may round a row otherwise when more rows
+        Not of all rows at once: a product of matrices may round a row differently when more rows
         stand beside it, and carry one party's number of samples into another's result.
         """
         ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist())
@@ -108,7 +108,7 @@ class Parties:
 
     def mapped(self, work: Callable[[Any], Any]) -> Parties:
         """The same parties with other features, made of each party's rows on their own."""
-        # Nobody may have rows: a row of zeros then tells how many columns there would be.
+        # Maybe nobody has rows: a row of zeros then says how many columns there would be.
         empty = self.features[:0] if self.starts[-1] else work(self._row_of_zeros())[:0]
         return Parties(self.each(work, empty), self.labels, self.starts, self.names)
 
@@ -129,7 +129,7 @@ class Parties:
 
 
 def number_of(name: str) -> int:
-    """A number that depends on a party's name alone: for seeds, and for whatever must be decided by somebody."""
+    """A number that depends only on a party's name: for seeds, and to break ties."""
     return int.from_bytes(hashlib.sha256(repr(name).encode()).digest()[:4], "little")
 
 

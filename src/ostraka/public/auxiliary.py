@@ -7,15 +7,17 @@
     d       n_features    columns of `features`, the intercept included
     K       n_classes     how many classes; class k is `classes[k]`
 
-Guarantee: every row of `features` has an exact norm of at most 1 (see `preprocessing`), and the features cannot be
-changed afterwards. The digest names features, classes and preprocessing together: two people with the same digest mean
-the same rows in the same order. A dense and a sparse form of the same matrix are two sets with two digests.
+Guarantee: every row of `features` has an exact norm of at most 1 (see `preprocessing`), and the
+features cannot be changed afterwards. The digest names features, classes and preprocessing
+together: two people with the same digest mean the same rows in the same order. A dense and a sparse
+form of the same matrix are two sets with two digests.
 
-Public or private: usually the set is public. With `private=True` one of its samples may be somebody's secret [Hamm
-2016, private auxiliary data]; then nothing computed from it may be shown, not even a digest, with which guesses could
-be confirmed: it goes by a random name, and `public_digest` is None. Names of columns and classes are published all the
-same: they must not come from private samples. Nor is a private table described: its columns are numbers without gaps, unless
-somebody says otherwise.
+Public or private: usually the set is public. With `private=True` each of its samples may be
+somebody's secret [Hamm 2016, private auxiliary data]. Then nothing computed from it may be shown,
+not even a digest, because a digest would confirm guesses: the set goes by a random name, and
+`public_digest` is None. The names of columns and classes are published all the same, so they must
+not come from private samples. A private table is not described either: its columns are numbers
+without gaps, unless somebody says otherwise.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ from ostraka.public.preprocessing import (
 
 __all__ = ["AuxiliarySet"]
 
-# The digest starts with this line. A change in what is hashed, or how, needs a new number here: digests are stored in
-# polls and ballots.
+# The digest starts with this line. A change in what is hashed, or how, needs a new
+# number here: digests are stored in polls and ballots.
 DIGEST_FORM = b"ostraka auxiliary set, form 1\n"
 
 ROWS_PER_UPDATE = 4096
@@ -58,13 +60,16 @@ class AuxiliarySet:
     """Samples, the features made of them, and the classes that can be voted for.
 
     Args:
-        samples: what the parties vote on, kept as given: an array, a list of rows, a data frame, a sparse matrix
-            (formats other than csr are turned into csr once, because they cannot be sliced).
-        classes: the names of the classes. Their order is the order of class indices and is never changed.
-        preprocessing: the public map from samples to features. None: the samples are features already, and must lie in
-            the unit ball.
-        columns: what a table's columns are; by default as `describe_columns` finds them. None for arrays.
-        private: whether the samples are private themselves. Then `preprocessing` must not have been fitted on them.
+        samples: what the parties vote on, kept as given: an array, a list of rows, a data frame, or
+            a sparse matrix (formats other than csr cannot be sliced and are converted to csr once).
+        classes: the names of the classes. Their order is the order of class indices and is never
+            changed.
+        preprocessing: the public map from samples to features. None: the samples are features
+            already, and must lie in the unit ball.
+        columns: what a table's columns are; by default as `describe_columns` finds them. None for
+            arrays.
+        private: whether the samples themselves are private. Then `preprocessing` must not have
+            been fitted on them.
 
     """
 
@@ -77,7 +82,7 @@ class AuxiliarySet:
     _digest: str | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        samples = _own_copy(self.samples)  # whoever gave them may still write to them
+        samples = _own_copy(self.samples)  # the caller may still write to them
         object.__setattr__(self, "samples", samples)
         object.__setattr__(self, "classes", checked_classes(self.classes))
         object.__setattr__(self, "private", bool(self.private))
@@ -85,7 +90,8 @@ class AuxiliarySet:
             raise ParameterError(
                 "preprocessing",
                 got=None,
-                allowed="Preprocessing(radius=...) with a public radius: private samples are clipped",
+                allowed="Preprocessing(radius=...) with a public radius: "
+                "private samples are clipped",
             )
         columns = self.columns or _described(samples, self.private)
         object.__setattr__(self, "columns", columns)
@@ -105,9 +111,9 @@ class AuxiliarySet:
     ) -> AuxiliarySet:
         """Make a PUBLIC auxiliary set with a scale of its own: see `Preprocessing.fit`.
 
-        There is no `private` here: the scale is published with the model, and one derived from private samples would
-        tell the longest of them. For a private set, agree on a radius beforehand and give
-        `preprocessing=Preprocessing(radius=...)`.
+        There is no `private` here: the scale is published with the model, and one derived from
+        private samples would reveal the longest of them. For a private set, agree on a radius
+        beforehand and give `preprocessing=Preprocessing(radius=...)`.
         """
         columns = columns or _described(samples, private=False)
         encoded = samples if columns is None else columns.encode(samples, WHAT)
@@ -124,9 +130,10 @@ class AuxiliarySet:
         constant: float = 0.0,
         n_samples: int = 1000,
     ) -> AuxiliarySet:
-        """Make a set of points spread evenly over a ball, for those who have no public samples: always the same ones, and public.
+        """Make a public set of points spread evenly over a ball, always the same ones.
 
-        Votes on points that look like nobody's data say less than votes on real samples; expect a lower accuracy.
+        It is for those who have no public samples. Votes on points that look like nobody's data
+        say less than votes on real samples; expect a lower accuracy.
         """
         generator = np.random.default_rng(0)
         rows = generator.standard_normal((n_samples, n_columns))
@@ -148,7 +155,10 @@ class AuxiliarySet:
         columns: Columns | None,
         samples: Samples = None,
     ) -> AuxiliarySet:
-        """A public set from a file: the features as they were made then, to the last bit; the samples where they are needed."""
+        """A public set from a file, with its samples if they are needed.
+
+        The features are the stored ones, to the last bit.
+        """
         kept = _frozen_features(features, None)
         n_columns = (preprocessing or Preprocessing()).n_columns(kept.shape[1])
         n_columns = n_columns if columns is None else len(columns)
@@ -191,7 +201,7 @@ class AuxiliarySet:
 
     @property
     def digest(self) -> str:
-        """Sha256 of features, classes and preprocessing in hexadecimal; of a private set, random digits that tell nothing."""
+        """Sha256 of features, classes and preprocessing, in hexadecimal; random if private."""
         digest = self._digest
         if digest is None:
             digest = secrets.token_hex(32) if self.private else _digest(self)
@@ -204,7 +214,10 @@ class AuxiliarySet:
         return None if self.private else self.digest
 
     def rows(self, start: int, stop: int) -> Samples:
-        """Give a copy of samples[start:stop] in the container in which they came: classifiers may change what they are given."""
+        """Give a copy of samples[start:stop] in the container in which they came.
+
+        A copy, because classifiers may change what they are given.
+        """
         if self.samples is None:
             raise ParameterError(
                 "samples",
@@ -248,7 +261,7 @@ def _frozen_features(samples: Samples, preprocessing: Preprocessing | None) -> F
         for array in (features.data, features.indices, features.indptr):
             array.flags.writeable = False
         return features
-    # Whoever gave the samples may still write to them; the features must stay what the digest says.
+    # The caller may still write to the samples; the features must stay what the digest says.
     owned = features.copy() if np.may_share_memory(features, np.asarray(samples)) else features
     owned.flags.writeable = False
     return owned
@@ -268,7 +281,7 @@ def _digest(auxiliary: AuxiliarySet) -> str:
     heading = {
         "classes": list(auxiliary.classes),
         "form": "csr" if is_sparse(features) else "dense",
-        # A map that leaves everything as it is, and none at all, give the same set.
+        # A map that changes nothing gives the same set as no map at all.
         "preprocessing": None
         if preprocessing in (None, Preprocessing())
         else _preprocessing_heading(preprocessing),
@@ -282,9 +295,8 @@ def _digest(auxiliary: AuxiliarySet) -> str:
         sha.update(features.data.astype("<f8").tobytes())
     else:
         for start in range(0, features.shape[0], ROWS_PER_UPDATE):
-            block = (
-                features[start : start + ROWS_PER_UPDATE] + 0.0
-            )  # -0.0 and 0.0 are the same number
+            # Adding 0.0 turns -0.0 into 0.0: they are the same number.
+            block = features[start : start + ROWS_PER_UPDATE] + 0.0
             sha.update(block.astype("<f8", copy=False).tobytes())
     return sha.hexdigest()
 

@@ -1,7 +1,7 @@
-"""What there is to choose from: the methods, by name, with what each of them is about.
+"""The methods to choose from, by name, with what each of them is about.
 
 One list feeds the estimator, the command line, certificates, figures and docs. The classes that
-do the work stand in `methods`; a test holds the two together.
+do the work are in `methods`; a test keeps the two in step.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Entry:
     perturbs: Literal["sum", "minimiser"]
     """What gets the noise."""
     options: frozenset[str]
-    """Which settings it heeds, besides ε; others are refused."""
+    """Which settings it uses, besides ε; others are refused."""
     words: str
-    """What a party sends, in one sentence's part."""
+    """What a party sends, as part of a sentence."""
     promise: str = "ε"
     """Which promises it can make."""
 
@@ -96,7 +96,8 @@ CATALOGUE: Final = {
             sends="labels",
             perturbs="sum",
             options=OF_LABELS | {"start"},
-            words="what an earlier release leaves unexplained of the labels, along a few directions",
+            words="what an earlier release leaves unexplained of the labels, "
+            "along a few directions",
             promise="ε, pure; or (ε, δ)",
         ),
         Entry(
@@ -137,12 +138,15 @@ def entry(name: str) -> Entry:
 
 
 def taking(option: str) -> list[str]:
-    """The methods that heed an option."""
+    """The methods that use an option."""
     return [each.name for each in CATALOGUE.values() if option in each.options]
 
 
 def check_options(name: str, given: dict[str, Any]) -> None:
-    """Refuse what a method would have to ignore: nobody should believe that it was heeded. None: not given."""
+    """Refuse what a method would have to ignore, so that nobody believes it was used.
+
+    None means that an option was not given.
+    """
     heeded = entry(name).options
     for option, value in given.items():
         if value is not None and option not in heeded:

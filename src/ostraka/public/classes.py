@@ -37,7 +37,8 @@ def checked_classes(classes: Iterable[Any]) -> tuple[ClassName, ...]:
 
 
 def _all_texts(names: tuple[Any, ...]) -> bool:
-    # Names are shown to people, on terminals: what would move the cursor is no name. (numpy also drops NULs at the end.)
+    # Names are shown to people on terminals, so characters that move the cursor are refused.
+    # (numpy also drops NULs at the end.)
     return all(isinstance(name, str) and name.isprintable() for name in names)
 
 
@@ -60,7 +61,7 @@ class ClassIndex:
         self._sorted = names[self._order]
 
     def of(self, labels: NDArray[Any]) -> Indices:
-        """Give the index of each label; `UnknownClassError` for the first one that is not among the classes."""
+        """Give the index of each label, or `UnknownClassError` for the first that is no class."""
         of_texts = self._sorted.dtype.kind == "U"
         if of_texts and labels.dtype.kind == "U":
             indices = self._searched(labels)
@@ -87,7 +88,7 @@ class ClassIndex:
         return np.where(self._sorted[places] == labels, self._order[places], UNKNOWN)
 
     def _searched_exactly(self, labels: NDArray[Any]) -> Indices:
-        # In 64 bit integers, because as float64 two neighbouring large integers could be one.
+        # In 64-bit integers: as float64, two neighbouring large integers could become one.
         with np.errstate(invalid="ignore"):
             whole = labels.astype(np.int64)
         unchanged = (

@@ -11,12 +11,14 @@
 Where public rows have gaps, a number also gets a column that is 1 at a gap. Columns are found by
 name, so their order, their types and what else is in a table do not matter.
 
-Guarantee: every row is encoded on its own, by correctly rounded arithmetic on single numbers, so
-that no party's rows move another's by a bit; and no entry is an error. Private rows never say what a
-column is: `describe.describe_columns` makes the description from a public table, or people write it.
+Guarantee: every row is encoded on its own, by correctly rounded arithmetic on single numbers, so no
+party's rows change another's by even a bit; and no entry is an error. Private rows never say what a
+column is: `describe.describe_columns` makes the description from a public table, or people write
+it.
 
-Why not the exact logarithm: numpy computes it for many numbers at once, and does not promise the same last bit
-wherever a number stands. `_fold_tail` is the broken line through log₂ at the powers of two.
+Why not the exact logarithm: numpy computes it for many numbers at once, and does not promise the
+same last bit wherever a number stands. `_fold_tail` is the broken line through log₂ at the powers
+of two.
 
 Needs numpy alone: a published model encodes through this module.
 """
@@ -41,25 +43,28 @@ Array: TypeAlias = NDArray[np.float64]
 KINDS: Final = ("number", "boolean", "date", "category")
 DAYS_PER_YEAR: Final = 365.25
 FARTHEST: Final = 2.0**1000
-"""So far from the middle a tail is followed: twice as far could leave the doubles."""
+"""A tail is followed this far from the middle: twice as far could overflow doubles."""
 LONGEST_NAME: Final = 1000
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """A column that becomes one number, and where public rows have gaps one more."""
+    """A column that becomes one number, and one more if public rows have gaps."""
 
     name: str
     kind: Reading = "number"
     fill: float | None
-    """What a gap becomes: the public median. None: gaps are refused, because nothing public says what they mean."""
+    """What a gap becomes: the public median.
+
+    None: gaps are refused, because nothing public says what they mean.
+    """
     marks_gaps: bool = False
     """Whether a second column is 1 where there is a gap."""
     unknown: tuple[float, ...] = ()
     """Numbers that stand for a gap, such as 99 for an age that nobody knows."""
     unit: float | None = None
-    """Where the tail is long: distances from `fill` up to this are kept, longer ones as their logarithm."""
+    """For a long tail: distances from `fill` up to this are kept, longer ones become logarithms."""
     form: str | None = None
     """How a date is written, if not year first."""
 
@@ -76,7 +81,7 @@ class Number:
             allowed = "the public median, where gaps are marked, tails are folded or dates are read"
             raise ParameterError("fill", got=None, allowed=allowed)
         if self.form is not None and self.kind != "date":
-            raise ParameterError("form", got=self.form, allowed="none but for dates")
+            raise ParameterError("form", got=self.form, allowed="none, except for dates")
 
     @property
     def width(self) -> int:
@@ -119,7 +124,7 @@ class Category:
 
     name: str
     values: tuple[str, ...]
-    """`GAP` among them: a gap is a value of its own."""
+    """If `GAP` is among them, a gap is a value of its own."""
     _places: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -133,7 +138,7 @@ class Category:
 
     @property
     def kind(self) -> str:
-        """As the others have it."""
+        """As other columns have it."""
         return "category"
 
     @property
@@ -181,17 +186,17 @@ class Columns:
 
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> Columns:
-        """Columns of which nothing is known but their names: numbers without gaps."""
+        """Columns of which only the names are known: numbers without gaps."""
         return cls(tuple(Number(name=name, fill=None) for name in names))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the table's own columns."""
+        """The names of the table's own columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the encoded columns."""
+        """The names of the encoded columns."""
         return tuple(label for column in self.columns for label in column.labels)
 
     @property
@@ -201,7 +206,7 @@ class Columns:
 
     @property
     def are_known(self) -> bool:
-        """Whether anything is known of them but their names."""
+        """Whether anything but their names is known."""
         return any(
             isinstance(column, Category) or column.fill is not None for column in self.columns
         )
@@ -226,7 +231,7 @@ class Columns:
         Args:
             table: a pandas, polars or Arrow table, whose columns are found by name; or an array,
                 whose columns stand in the order of `names`.
-            what: how errors call it.
+            what: what to call it in an error.
 
         """
         found = self._by_name(table, what) if is_table(table) else self._by_place(table, what)
@@ -271,7 +276,7 @@ def is_table(samples: Any) -> bool:
 
 
 def as_numbers(samples: Any, what: str) -> NDArray[Any]:
-    """Samples that nothing describes as an array of numbers; a gap or a text is an `EntryError`."""
+    """Samples without a description as an array of numbers; a gap or text is an `EntryError`."""
     array = np.asarray(samples)
     if array.ndim != 2 or array.dtype.kind in "biuc" or _is_finite(array):
         return array
@@ -290,7 +295,9 @@ def _is_finite(array: NDArray[Any]) -> bool:
 
 
 def _fold_tail(distances: Array) -> Array:
-    """sign(t)·L(|t|), where L is the broken line through (2ⁿ−1, n): like log₂(1+|t|), at most .09 off.
+    """sign(t)·L(|t|), where L is the broken line through (2ⁿ−1, n).
+
+    It is like log₂(1+|t|), at most .09 off.
 
     1+|t| = m·2ᵉ with m in [½, 1) exactly, and L = e + 2m − 2: nothing but correctly rounded steps.
     """

@@ -1,4 +1,4 @@
-"""Columns as plain values, in polls and releases, and back; what came from anyone is checked."""
+"""Columns as plain values, in polls and releases, and back; whatever comes in is checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBER = {each.name for each in fields(Number)}
 
 
 def columns_json(columns: Columns | None) -> dict[str, Any]:
-    """Described columns under `columns`; of others there is nothing to say but their names."""
+    """Described columns under `columns`; of others only the names are stored."""
     if columns is not None and columns.are_known:
         return {"columns": [_column_json(column) for column in columns.columns]}
     return {"feature_names": None if columns is None else list(columns.names)}

@@ -7,21 +7,25 @@
     V        components   (d, n): the first n right singular vectors of A, orthonormal
     Ω        sketch       (d, n+20) standard Gaussian numbers
 
-Dense samples: V from the triangular factor of A, to rounding; these are the eigenvectors of the covariance AᵀA/m. Sparse samples: the
-randomised range finder with 4 power iterations, orthonormalised after each product, which only multiplies with X and Xᵀ:
+Dense samples: V from the triangular factor of A, to rounding; these are the eigenvectors of the
+covariance AᵀA/m. Sparse samples: the randomised range finder with 4 power iterations,
+orthonormalised after each product, which only multiplies with X and Xᵀ:
 
     AΩ = XΩ − 1(μᵀΩ),      AᵀQ = XᵀQ − μ(1ᵀQ).
 
-[Halko, Martinsson, Tropp, "Finding structure with randomness", SIAM Review 53, 2011, algorithms 4.4 and 5.1.]
+[Halko, Martinsson, Tropp, "Finding structure with randomness", SIAM Review 53, 2011,
+algorithms 4.4 and 5.1.]
 
-Without centring μ is 0 and A is X: the directions of the second moments, which keep the sign and the sparsity of what was not negative.
+Without centring, μ is 0 and A is X: the directions of the second moments, which keep the sign and
+the sparsity of samples that were not negative.
 
-Only columns that occur in the samples take part; the others have zeros in V. That V is dense: with millions of columns drop those that do
-not occur first (`occupied_columns`).
+Only columns that occur in the samples take part; the others have zeros in V. V is dense: with
+millions of columns, first drop those that do not occur (`occupied_columns`).
 
 The directions are published with the model. Never call this on private data.
 
-Why not the eigenvectors of AᵀA for dense samples: squaring A would halve the digits, and a rank could not be told from rounding.
+Why not the eigenvectors of AᵀA for dense samples: squaring A would halve the digits, and the rank
+could not be told from rounding.
 """
 
 from __future__ import annotations
@@ -51,14 +55,16 @@ def principal_components(
 ) -> tuple[Matrix, Matrix]:
     """Give the centre (d,) and the first n principal directions (d, n) of public samples.
 
-    Each direction's largest entry in absolute value is positive (the first of them, if there are several).
+    The entry of each direction that is largest in absolute value is positive (the first of them, if
+    there are several).
 
     Args:
         samples: public rows, an array or a scipy sparse matrix.
         n_components: how many directions; at most the rank of the (centred) samples.
         seed: of the sketch, for sparse samples; dense ones need none.
         centre: subtract the mean. False: take the rows as they are, with a centre of zeros.
-        fewer: give as many directions as the rank allows, instead of refusing to give more than there are.
+        fewer: if there are not so many directions, give as many as the rank allows instead of
+            refusing.
 
     """
     _check_shape(samples)
@@ -94,7 +100,7 @@ def occupied_columns(samples: Samples) -> NDArray[np.int64]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Centred:
-    """A = X − 1μᵀ as what it does to matrices."""
+    """A = X − 1μᵀ, given by how it multiplies matrices."""
 
     rows: Samples
     mean: Matrix
@@ -117,7 +123,7 @@ def _dense(rows: Matrix, center: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _sparse(centred: _Centred, n: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
-    """Give singular values and right singular vectors of QQᵀA, where Q spans nearly what the first of A span."""
+    """Give singular values and right singular vectors of QQᵀA; Q nearly spans A's first ones."""
     m, d = centred.rows.shape
     width = min(n + N_EXTRA, m, d)
     q = _orthonormal(centred.times(rng.standard_normal((d, width))))
@@ -131,13 +137,13 @@ def _sparse(centred: _Centred, n: int, rng: np.random.Generator) -> tuple[Matrix
 
 
 def _orthonormal(matrix: Matrix) -> Matrix:
-    """Columns that span the same, at right angles and of length 1; without this the powers would leave one direction only."""
+    """Orthonormal columns with the same span; without this, powers would leave one direction."""
     basis: Matrix = qr(matrix, mode="economic", overwrite_a=True, check_finite=False)[0]
     return basis
 
 
 def _rounding(shape: tuple[int, int], center: Matrix, values: Matrix) -> float:
-    """Singular values up to this may be rounding: of A's largest, and of the mean that was subtracted."""
+    """Singular values up to this may be rounding, of A's largest or of the subtracted mean."""
     largest = max(float(values.max(initial=0.0)), float(np.sqrt(shape[0]) * np.linalg.norm(center)))
     return max(shape) * float(np.finfo(np.float64).eps) * largest
 

@@ -1,10 +1,10 @@
 """From a public table to the description of its columns, by public rules.
 
-    a column is taken for   if all its entries but the gaps
-    boolean                 are truth values, or the words true and false
-    number                  are numbers, or texts that read as numbers
-    date                    are dates, or texts that read as dates, year first
-    category                are anything else; its list holds the commonest texts
+    a column is taken as   if all its entries except gaps
+    boolean                are truth values, or the words true and false
+    number                 are numbers, or texts that read as numbers
+    date                   are dates, or texts that read as dates, year first
+    category               are anything else; its list holds the commonest texts
 
 People may say otherwise, column by column, in a small file (`read_description`):
 
@@ -45,15 +45,15 @@ from ostraka.public.entries import GAP, Reading, read_numbers, read_texts, value
 __all__ = ["LEAVE_OUT", "Description", "describe_columns", "read_description"]
 
 Description: TypeAlias = Mapping[str, Any]
-"""By name of a column: its kind, or a list of texts, or a mapping with `kind` and more."""
+"""For the name of a column: its kind, a list of texts, or a mapping with `kind` and more."""
 
 LEAVE_OUT: Final = "leave out"
 MOST_VALUES: Final = 50
-"""So many texts does a list hold at most; a public table rarely tells more of rarer ones."""
+"""The most texts that a list holds; a public table rarely says much about rarer ones."""
 RARE: Final = 1000
-"""A text is listed if at least one public row in so many has it."""
+"""A text is listed if at least one public row in this many has it."""
 LONG_TAIL: Final = 20.0
-"""A tail is long if it reaches so many times as far as nine tenths of the rows do."""
+"""A tail is long if it reaches this many times as far as nine tenths of the rows do."""
 LARGEST_FILE: Final = 2**24
 _SETTINGS: Final = {
     "number": {"kind", "fill", "unknown", "log"},
@@ -68,7 +68,7 @@ def describe_columns(public: Any, said: Description | None = None) -> Columns:
 
     Args:
         public: a pandas, polars or Arrow table; None: `said` says everything.
-        said: what people say of some columns; the table says the rest.
+        said: what people say about some columns; the table says the rest.
 
     """
     if public is not None and not is_table(public):
@@ -120,7 +120,7 @@ def _from_yaml(text: str) -> Any:
 
 
 def _settings(name: str, given: Any) -> dict[str, Any]:
-    """What was said of one column, in one form."""
+    """What was said about one column, in a uniform shape."""
     if isinstance(given, str):
         given = {"kind": given}
     elif isinstance(given, list | tuple):
@@ -179,7 +179,7 @@ def _describe_category(name: str, values: NDArray[Any], listing: Any) -> Categor
     if len(counts) > MOST_VALUES and not covered >= 0.5:
         raise InputError(
             f"The public column {name!r} has {len(counts)} different texts, and the {MOST_VALUES} "
-            f"commonest are in {covered:.0%} of its rows: names, numbers of cases or free text.",
+            f"commonest are in {covered:.0%} of its rows: names, case numbers or free text.",
             f"Leave it out (--drop), or say which texts count: {{{name}: [...]}} in --columns.",
         )
     return Category(name=name, values=tuple(sorted(text for text, _ in kept)))
@@ -213,13 +213,13 @@ def _list(given: Any) -> Iterable[Any]:
 
 
 def _tail_unit(distances: NDArray[np.float64], *, always: bool) -> float | None:
-    """How far most rows are from the middle, if some are very much farther; None otherwise."""
+    """How far most rows are from the middle, if some are very much further; None otherwise."""
     far = np.abs(distances)
     far = far[far > 0.0]
     if not len(far):
         return None
     most = float(np.quantile(np.abs(distances), 0.9, method="lower"))
     typical = most if most > 0.0 else float(np.median(far))
-    # Few rows off the middle are not a tail: a rare yes, written as 1, stays what it is.
+    # A few rows off the middle are not a tail: a rare yes, written as 1, stays what it is.
     long = float(far.max()) > LONG_TAIL * typical
     return typical if always or long else None

@@ -7,10 +7,10 @@
     None, NaN, "", "n/a"  NaN: a gap                      "": a gap
     anything else         NaN: a gap                      the text itself, without spaces around
 
-Guarantee: what an entry becomes depends on that entry alone, and never raises. A column is read in
-one go for speed, but one party's entry changes nothing of another's, not even by changing the type
-of a column that both are in. Needs numpy alone: pandas, polars and Arrow columns are read through
-`numpy.asarray`.
+Guarantee: what an entry becomes depends on that entry alone, and reading it never raises. A column
+is read in one go for speed, but one party's entry has no effect on another's, not even by changing
+the type of a column that holds both. Needs only numpy: pandas, polars and Arrow columns are read
+through `numpy.asarray`.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ GAP: Final = ""
 GAP_WORDS: Final = frozenset(
     {"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "nat", "<na>", "?", "-", "."}
 )
-"""Words that people and programs write where there is nothing, in any case."""
+"""Words, in upper or lower case, that people and programs write where there is nothing."""
 TRUE_WORDS: Final = frozenset({"true", "t", "yes", "y", "1", "1.0", "on"})
 FALSE_WORDS: Final = frozenset({"false", "f", "no", "n", "0", "0.0", "off"})
 LONGEST_NUMBER = 400
-"""Longer texts are no numbers: Python would read them, slowly."""
+"""Longer texts are not numbers: Python would read them, slowly."""
 EPOCH: Final = dt.datetime(1970, 1, 1)
 MICROSECOND: Final = dt.timedelta(microseconds=1)
 MICROSECONDS_PER_DAY: Final = 86_400_000_000.0
@@ -65,12 +65,12 @@ def values_of(column: Any) -> NDArray[Any]:
 
 
 def read_numbers(values: NDArray[Any], kind: Reading, form: str | None = None) -> Array:
-    """The entries as numbers; NaN for gaps, and for whatever is none.
+    """The entries as numbers; NaN for gaps and for whatever is not a number.
 
     Args:
         values: as `values_of` gives them.
         kind: what they stand for.
-        form: how dates are written, as `datetime.strptime` has it; None: year first (ISO 8601).
+        form: how dates are written, as for `datetime.strptime`; None: year first (ISO 8601).
 
     """
     if kind == "date":
@@ -87,7 +87,7 @@ def read_texts(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_each(values: NDArray[Any], read: Callable[[Any], Any], kind: Any) -> NDArray[Any]:
-    """What `read` makes of every entry; equal entries of one type are read once."""
+    """What `read` makes of every entry; equal entries of one type are read only once."""
     if values.dtype.kind in "biufM":
         exact = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
         distinct, places = np.unique(exact, return_inverse=True)
@@ -190,7 +190,7 @@ def text_of(value: Any) -> str:
 
 
 def _text_of_number(value: Any) -> str:
-    """-0.0 is 0, and Decimal("1.50") is 1.5; what is no number goes by its own name."""
+    """-0.0 is 0, and Decimal("1.50") is 1.5; anything that is not a number is its own text."""
     if not isinstance(value, float | np.floating | np.integer | decimal.Decimal):
         return str(value).strip()
     number = float(value)

@@ -40,11 +40,11 @@ def prepared(
     Args:
         samples: public rows.
         classes: the public list of classes.
-        method: by name. Ours see half-whitened features; the paper's see standardised ones.
+        method: its name. Ours see half-whitened features; the paper's see standardised ones.
         columns: what the columns of a table are; None: as the table says.
-        radius: for the paper's methods, a public bound for the length of samples, instead of a scale.
+        radius: for the paper's methods, a public bound on the length of samples instead of a scale.
         intercept: for the paper's methods, the value of a constant feature.
-        like: the task of an earlier round, whose columns and map to features a second one must share.
+        like: the task of an earlier round; a second round must share its columns and its map.
 
     """
     names = checked_classes(classes)
@@ -75,12 +75,13 @@ def check_public(encoded: Any) -> None:
     n = int(encoded.shape[0])
     if n < LEAST_ROWS:
         raise InputError(
-            f"The auxiliary set has {plural('row', n)}: that says nothing of how samples differ.",
+            f"The auxiliary set has {plural('row', n)}: "
+            "that says nothing about how samples differ.",
             "Give public samples like the private ones, some hundreds if you can; without any, "
             'method "avg" needs none.',
         )
     if not is_sparse(encoded) and (encoded == encoded[0]).all():
         raise InputError(
-            "All rows of the auxiliary set are alike: that says nothing of how samples differ.",
+            "All rows of the auxiliary set are alike: that says nothing about how samples differ.",
             "Give public samples like the private ones.",
         )

@@ -1,23 +1,27 @@
 """From samples to features inside the unit ball.
 
     code name   meaning
-    samples     rows as they were measured: arrays, lists of rows, data frames, scipy sparse matrices
+    samples     rows as measured: arrays, lists of rows, data frames, scipy sparse matrices
     features    rows as the methods see them: float64, every Euclidean norm at most 1
     radius      a public length; samples are divided by it
     constant    the value of one appended feature, the intercept; 0 appends nothing
-    center, scale, components   an optional public linear map before that: (x − center)/scale, times components
+    center,     an optional public linear map before that: (x − center)/scale, times components
+    scale,
+    components
 
-Guarantee: the exact norm of every row of features is at most 1, with the rounding of every step counted. A row norm is
-computed to a relative error far below 2⁻³⁴ (the sum is pairwise). A row whose computed norm is above 1−2⁻³² is scaled
-to 1−2⁻³⁰; the few roundings after that are relative ones of 2⁻⁵³ each and cannot eat that margin. With a constant κ the
-squared norm is (1−κ²)‖x‖² + κ² ≤ 1 − (1−κ²)2⁻³¹ before rounding; √(1−κ²) is computed as √((1−κ)(1+κ)), so its error is
-relative to 1−κ² too and the margin holds however near κ is to 1. The sensitivities of the output perturbation methods
-rest on this [Hamm 2016, Thm 3: ‖x‖ ≤ 1].
+Guarantee: the exact norm of every row of features is at most 1, with the rounding of every step
+counted. A row norm is computed to a relative error far below 2⁻³⁴ (the sum is pairwise). A row
+whose computed norm is above 1−2⁻³² is scaled to 1−2⁻³⁰; the few roundings after that have a
+relative size of 2⁻⁵³ each and cannot use up that margin. With a constant κ the squared norm is
+(1−κ²)‖x‖² + κ² ≤ 1 − (1−κ²)2⁻³¹ before rounding; √(1−κ²) is computed as √((1−κ)(1+κ)), so its error
+is relative to 1−κ² too and the margin holds however near κ is to 1. The sensitivities of the output
+perturbation methods rest on this [Hamm 2016, Thm 3: ‖x‖ ≤ 1].
 
-Only numpy is needed: a published model predicts through this module. Sparse matrices are recognised by what they can
-do.
+Only numpy is needed, because a published model predicts through this module. Sparse matrices are
+recognised by what they can do.
 
-Whatever the linear map before does, the clipping after it makes the norm promise hold; a poor map costs accuracy, not privacy.
+Whatever the linear map does, the clipping after it makes the promise about norms hold. A poor map
+costs accuracy, not privacy.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from ostraka.errors import (
 __all__ = ["Preprocessing", "inside_unit_ball", "is_sparse", "Samples", "Features"]
 
 Samples: TypeAlias = Any
-"""Rows as they were measured: whatever `numpy.asarray` takes as a matrix, or a scipy sparse matrix."""
+"""Rows as measured: whatever `numpy.asarray` takes as a matrix, or a scipy sparse matrix."""
 
 Features: TypeAlias = Any
 """A C-contiguous float64 array, or a canonical scipy csr matrix of float64."""
@@ -54,13 +58,13 @@ NORM_PULLED = 1.0 - 2.0**-30
 """Longer rows are scaled to this norm: below `NORM_KEPT`, so that pulling twice changes nothing."""
 
 NORM_TOLERATED = 1.0 + 1e-9
-"""Features that were scaled elsewhere may be this long through rounding; anything longer was not scaled."""
+"""Features that were scaled elsewhere may be this long through rounding, but no longer."""
 
 SQUARES_FIT = 2.0**400
 """Numbers up to this can be squared and added up by the million without overflow."""
 
 BLOCK_NUMBERS = 2**16
-"""How many squares are held at a time while norms are computed: half a megabyte, which stays in the cache."""
+"""How many squares are held at a time for norms: half a megabyte, which stays in the cache."""
 
 
 def is_sparse(samples: Samples) -> bool:
@@ -71,17 +75,21 @@ def is_sparse(samples: Samples) -> bool:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Preprocessing:
-    """The public map from samples to features: centre, scale, project, divide by `radius`, clip into the unit ball, append `constant`.
+    """The public map from samples to features: centre, scale, project, clip, append a constant.
 
-    It is part of the poll and of the published model: everyone applies the same one. With a constant κ the clipped row is multiplied by
-    √(1−κ²) first, so that the longer row is still inside the ball.
+    Before clipping into the unit ball, rows are divided by `radius`.
+
+    It is part of the poll and of the published model: everyone applies the same one. With a
+    constant κ the clipped row is multiplied by √(1−κ²) first, so that the longer row is still
+    inside the ball.
 
     Args:
         radius: rows are divided by it, then clipped to length 1.
         constant: the value of the appended feature; 0 appends nothing.
         center: subtracted from every row.
         scale: columns are divided by it, after centring.
-        components: a matrix (columns, new columns) that multiplies every row after that, for example the directions of a PCA.
+        components: a matrix (columns, new columns) that multiplies every row after that, for
+            example the directions of a PCA.
 
     """
 
@@ -130,10 +138,11 @@ class Preprocessing:
         components: NDArray[np.float64] | None = None,
         quantile: float = 1.0,
     ) -> Preprocessing:
-        """Take everything from PUBLIC samples: column means and deviations if asked for, and a quantile of the row norms as the radius.
+        """Take everything from PUBLIC samples: means and deviations if asked for, and the radius.
 
-        Never call it on private data: all of it is published, and one party's longest row would be readable from the radius. Sparse samples
-        are scaled but not centred unless there are components, because centring would fill them.
+        The radius is a quantile of the row norms. Never call it on private data: all of it is
+        published, and one party's longest row could be read off the radius. Sparse samples are
+        scaled but not centred unless there are components, because centring would fill them.
         """
         rows = _numbers(samples, "samples")
         _finite_peaks(rows, "samples")
@@ -145,7 +154,7 @@ class Preprocessing:
         )
 
     def scaled_to(self, samples: Samples, quantile: float = 1.0) -> Preprocessing:
-        """The same with another radius: a quantile of the norms of these PUBLIC samples, after the map."""
+        """The same with another radius: a quantile of the norms of mapped PUBLIC samples."""
         if not 0.0 < quantile <= 1.0:
             raise ParameterError("quantile", got=quantile, allowed="above 0, up to 1")
         rows = _numbers(samples, "samples")
@@ -182,7 +191,7 @@ class Preprocessing:
         return parts[0] if parts else n_features - int(self.constant > 0.0)
 
     def n_features(self, n_columns: int) -> int:
-        """How many features samples with so many columns give."""
+        """How many features samples with this many columns give."""
         return (n_columns if self.components is None else self.components.shape[1]) + int(
             self.constant > 0.0
         )
@@ -248,7 +257,8 @@ class Preprocessing:
         if is_sparse(rows):
             if self.center is not None:
                 raise InputError(
-                    "The samples are sparse, but the preprocessing subtracts a centre, which would fill them.",
+                    "The samples are sparse, but the preprocessing subtracts a centre, "
+                    "which would fill them.",
                     "Give dense samples, or fit the preprocessing on sparse ones.",
                 )
             rows.data /= 1.0 if self.scale is None else self.scale[rows.indices]
@@ -272,8 +282,9 @@ class Preprocessing:
 def inside_unit_ball(samples: Samples, what: str) -> Features:
     """Give already scaled samples as features, or refuse them.
 
-    Rows longer than 1 + 1e-9 raise `FeatureNormError`. Rows on the boundary are pulled inside, so that the exact norm
-    of every row is at most 1. Dense float64 rows that need no pulling are passed on without a copy.
+    Rows longer than 1 + 1e-9 raise `FeatureNormError`. Rows on the boundary are pulled inside, so
+    that the exact norm of every row is at most 1. Dense float64 rows that need no pulling are
+    passed on without a copy.
 
     Args:
         samples: rows as `Preprocessing` takes them.
@@ -287,7 +298,7 @@ def inside_unit_ball(samples: Samples, what: str) -> Features:
     outside = np.flatnonzero(~(norms <= NORM_TOLERATED))
     if outside.size:
         row = int(outside[0])
-        # Relative to its own peak, because the square of a huge number is not a number any more.
+        # Relative to its own peak, because the square of a huge number overflows.
         norm = float(peaks[row] * _row_norms(rows[row : row + 1] / peaks[row])[0])
         raise FeatureNormError(what, row=row, norm=norm)
     if np.any(norms > NORM_KEPT):
@@ -297,7 +308,7 @@ def inside_unit_ball(samples: Samples, what: str) -> Features:
 
 
 def _public_array(name: str, given: Any, n_axes: int) -> NDArray[np.float64] | None:
-    """Give a read-only copy, or refuse what is no array of finite numbers."""
+    """Give a read-only copy, or refuse anything but an array of finite numbers."""
     if given is None:
         return None
     array = np.array(given, dtype=np.float64, order="C")
@@ -315,7 +326,7 @@ def _public_array(name: str, given: Any, n_axes: int) -> NDArray[np.float64] | N
 
 
 def _without_overflow(rows: Features) -> Features:
-    """Set rows that the map took beyond the doubles to 0: refusing would tell that there is one."""
+    """Set rows that the map took beyond doubles to 0: refusing would reveal that there is one."""
     if is_sparse(rows):
         rows.data[~np.isfinite(rows.data)] = 0.0
         return rows
@@ -328,7 +339,10 @@ def _without_overflow(rows: Features) -> Features:
 def _moments(
     rows: Features, *, centred: bool
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
-    """Give column means (None where they would fill sparse rows) and deviations; constant columns keep their scale."""
+    """Give column means and deviations.
+
+    Means are None where they would fill sparse rows; constant columns keep their scale.
+    """
     if rows.shape[0] == 0:
         return None, np.ones(rows.shape[1])
     if is_sparse(rows):
@@ -343,7 +357,7 @@ def _moments(
 
 
 def _numbers(samples: Samples, what: str) -> Features:
-    """Give the samples as a float64 matrix: an array that may be the given one, or a csr matrix that never is."""
+    """Give the samples as a float64 matrix: an array, maybe the given one, or a new csr matrix."""
     if is_sparse(samples):
         _check_shape(tuple(samples.shape), what)
         _check_kind(samples.dtype, what)
@@ -373,7 +387,7 @@ def _check_shape(shape: tuple[int, ...], what: str) -> None:
 
 
 def _check_kind(dtype: np.dtype[Any], what: str) -> None:
-    """Accept numbers, and objects that may turn out to be numbers; not text, dates or complex numbers."""
+    """Accept numbers, and objects that may be numbers; not text, dates or complex numbers."""
     if dtype.kind not in "biufO":
         raise _not_numbers(dtype, what)
 
@@ -386,7 +400,7 @@ def _not_numbers(dtype: np.dtype[Any], what: str) -> InputError:
 
 
 def _canonical_csr(samples: Samples) -> Features:
-    """Give a copy in the one form that each sparse matrix has: sorted, without duplicates, without stored zeros."""
+    """Give a copy in canonical form: sorted, without duplicates, without stored zeros."""
     rows = samples.tocsr(copy=True).astype(np.float64, copy=False)
     rows.sum_duplicates()
     rows.eliminate_zeros()
@@ -431,7 +445,7 @@ def _row_norms(rows: Features) -> NDArray[np.float64]:
 def _reduced_rows(
     ufunc: np.ufunc, values: NDArray[np.float64], indptr: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Reduce the stored values of every sparse row to one number; rows without stored values give 0."""
+    """Reduce the stored values of every sparse row to one number; 0 for rows without any."""
     reduced = np.zeros(indptr.size - 1)
     filled = np.flatnonzero(np.diff(indptr))
     if filled.size:
@@ -455,7 +469,7 @@ def _divided(rows: Features, divisors: float | NDArray[np.float64], *, n_appende
 
 
 def _multiply_rows(rows: Features, factors: NDArray[np.float64]) -> None:
-    """Multiply in place. Stored numbers that vanish are dropped, so that csr rows stay canonical."""
+    """Multiply in place. Stored numbers that vanish are dropped, to keep csr rows canonical."""
     if is_sparse(rows):
         rows.data *= np.repeat(factors, np.diff(rows.indptr))
         rows.eliminate_zeros()

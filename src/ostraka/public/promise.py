@@ -2,12 +2,13 @@
 
     letter  name here   meaning
     ε       epsilon     no probability of a release changes by more than a factor e^ε
-    δ       delta       what may be added besides; 0 for pure ε
+    δ       delta       what may be added to that; 0 for pure ε
     –       protects    whose data may be replaced as a whole: a party's, a person's, or one row
 
-`party` is the default: all that a holder has, at once. `person`: each holder bounds the vector of
-every one of its persons as a party's would be, and sends their exact sum; then a person is hidden,
-and the holder is trusted to have bounded them. `row`: every row stands for itself, in one process.
+`party` is the default: everything that a holder has, at once. `person`: each holder bounds the
+vector of each of its persons as a party's would be, and sends their exact sum; then a person is
+hidden, and the holder is trusted to have bounded them. `row`: every row stands for itself, in one
+process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a party should know of its own entries before it contributes; nothing of it leaves its machine."""
+"""What a party should know about its own entries before it contributes.
+
+None of it leaves its machine.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from ostraka.public.entries import GAP, read_numbers, read_texts, values_of
 __all__ = ["remark_entries"]
 
 MANY = 0.2
-"""The share of entries from which on a remark is due: fewer are what gaps and rare values are for."""
+"""The share of entries from which a remark is due; gaps and rare values are fewer."""
 
 
 def remark_entries(columns: Columns, table: Any) -> list[str]:
-    """A sentence for every column of which many entries say nothing."""
+    """A sentence for every column in which many entries say nothing."""
     if not is_table(table) or not table.shape[0]:
         return []
     told = []

@@ -1,4 +1,6 @@
-"""A public table as arrays, the way a poll carries it: numbers as they are, texts by their place in a list.
+"""A public table as arrays, the way a poll carries it.
+
+Numbers stay as they are; texts are given by their place in a list.
 
 Parties' own classifiers see it as a pandas table, because that is what they were trained on.
 """
@@ -21,7 +23,7 @@ __all__ = ["StoredTable"]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredTable:
-    """Columns by name: float64, with NaN for gaps; or places in a sorted list of texts, −1 for gaps."""
+    """Columns by name: numbers with NaN for gaps, or places in a list of texts, −1 for gaps."""
 
     held: dict[str, NDArray[Any]]
     texts: dict[str, list[str]]

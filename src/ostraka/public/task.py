@@ -1,4 +1,7 @@
-"""What a model is about: its classes, and the public way from samples to features. Needs numpy alone."""
+"""What a model is about: its classes, and the public way from samples to features.
+
+Needs only numpy.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class Task:
     """Columns of the features, the constant one included."""
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     columns: Columns | None = None
-    """What the columns of tables are; None where samples are arrays without names."""
+    """What the columns of tables are; None if samples are arrays without names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", checked_classes(self.classes))
@@ -85,7 +88,7 @@ class Task:
         return ClassIndex(self.classes).of(given.ravel())
 
     def rows(self, samples: Samples, what: str = "The samples") -> Any:
-        """Samples as numbers, an array or a sparse matrix; refused if they are not of this task.
+        """Samples as numbers, an array or a sparse matrix; refused if they do not fit this task.
 
         A table's columns are found by name: order, types and further columns do not matter.
         """
@@ -98,5 +101,5 @@ class Task:
         return samples if is_sparse(samples) else as_numbers(samples, what)
 
     def features(self, samples: Samples) -> Any:
-        """The features of samples, after checking that they are of this task."""
+        """The features of samples, after checking that they fit this task."""
         return self.preprocessing(self.rows(samples))

@@ -1,4 +1,4 @@
-"""The geometry of a PUBLIC auxiliary set: features in which its directions count alike, and the directions themselves.
+"""The geometry of a PUBLIC auxiliary set: its directions, and features that balance them.
 
     letter    name here      meaning
     X         features       N rows, p columns
@@ -6,13 +6,16 @@
     c, U      values, basis  the r directions in which the set has any extent
     W_k       map(k)         U_k diag(c_k)^{−1/2}: (XW_k)ᵀ(XW_k)/N = I
 
-Everything here is a function of public samples. The coordinator computes it once and the parties receive it with the poll, so that nobody
-depends on two machines finding the same eigenvectors; privacy never rests on W_k being what it should (see methods/*.proof.md), only
-accuracy does. Directions are ordered by their value and each one's largest entry is positive, so that one machine gives one result.
+Everything here is a function of public samples. The coordinator computes it once and the parties
+receive it with the poll, so nobody depends on two machines finding the same eigenvectors. Privacy
+never rests on W_k being what it should (see methods/*.proof.md); only accuracy does. Directions are
+ordered by their value, and the largest entry of each is positive, so that one machine gives one
+result.
 
-`half_whitened` is the map from samples to features that our own methods prefer: columns of range 1, centred, principal directions divided
-by the fourth root of their variance, rows of length 1, a constant. Full whitening would make noise of directions that hold nothing; none
-would drown those that hold little.
+`half_whitened` is the map from samples to features that our own methods prefer: columns of range 1,
+centred, principal directions divided by the fourth root of their variance, rows of length 1, a
+constant. Full whitening would turn directions that hold nothing into noise; no whitening would
+drown those that hold little.
 """
 
 from __future__ import annotations
@@ -33,9 +36,9 @@ MOST_COMPONENTS = 200
 CONSTANT = 0.6
 """The constant feature is this over the number of classes."""
 SHORTEST = 2.0**-30
-"""Rows shorter than this share of the median are left shorter than 1: nothing is known of where they point."""
+"""Rows shorter than this share of the median stay shorter than 1: their direction is unknown."""
 LEAST_RANGE = 1e-200
-"""Columns below it hold nothing: dividing by their range could leave the doubles."""
+"""Columns below it hold nothing: dividing by their range could overflow doubles."""
 RANK_CUT = 1e-10
 BLOCK_ROWS = 8192
 
@@ -52,7 +55,7 @@ class Whitening:
 
     @classmethod
     def of(cls, features: Features) -> Whitening:
-        """From the second moment, which is added up in blocks of rows."""
+        """From the second moment, which is summed in blocks of rows."""
         n, p = features.shape
         moment = np.zeros((p, p))
         for start in range(0, n, BLOCK_ROWS):
@@ -94,7 +97,8 @@ def half_whitened(samples: Samples, n_classes: int) -> Preprocessing:
     spread = np.asarray(scaled @ directions) - center @ directions
     components = directions / np.mean(spread**2, axis=0) ** 0.25
     norms = np.linalg.norm(np.asarray(scaled @ components) - center @ components, axis=1)
-    # A radius that all but vanishing rows exceed: clipping to it and scaling up gives every row the length 1.
+    # A radius that all rows exceed, except vanishing ones: clipping to it and scaling up gives
+    # every row the length 1.
     radius = max(float(np.median(norms)) * SHORTEST, np.finfo(np.float64).tiny)
     original = center if ranges is None else center * ranges
     return Preprocessing(
@@ -107,7 +111,10 @@ def half_whitened(samples: Samples, n_classes: int) -> Preprocessing:
 
 
 def _ranges(samples: Array) -> Array:
-    """The largest absolute value of each column; sparse columns are left as they are, because most of them are rare."""
+    """The largest absolute value of each column.
+
+    Sparse columns are left as they are, because most of them are rare.
+    """
     largest = np.abs(samples).max(axis=0, initial=0.0)
     return np.where((largest > LEAST_RANGE) & np.isfinite(largest), largest, 1.0)
 

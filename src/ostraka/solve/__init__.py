@@ -1,7 +1,8 @@
 """The certified minimiser of a regularised risk.
 
-`minimise(risk, tolerance)` always returns a point with ‖∇R‖ ≤ tolerance, rounding included, for every tolerance of
-`tightest_tolerance(shape)` or more; the tolerance is fixed from public numbers before any label is seen.
+`minimise(risk, tolerance)` always returns a point with ‖∇R‖ ≤ tolerance, rounding included, for
+every tolerance of `tightest_tolerance(shape)` or more; the tolerance is fixed from public numbers
+before any label is seen.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ __all__ = [
 ]
 
 MAX_DENSE_WEIGHTS = 2000
-"""Up to so many weights the Hessian is formed; beyond, only multiplied with."""
+"""Up to this many weights the Hessian is formed; beyond, it is only multiplied with."""
 WARM_START_ROWS = 8192
-"""Sets of several times this size are first solved on a thinned set of about so many rows."""
+"""Sets several times this size are first solved on a thinned set of about this many rows."""
 
 
 def default_tolerance(shape: RiskShape) -> float:
@@ -50,7 +51,7 @@ def minimise(risk: Risk, tolerance: float | None = None) -> Solution:
 
 
 def _warm_start(risk: Risk) -> Array:
-    """Zero, or for many rows the rough minimiser of every s-th row: cheap, and few full steps remain."""
+    """Zero, or for many rows the rough minimiser of every s-th row, to save full steps."""
     stride = risk.shape.n_samples // WARM_START_ROWS
     if stride < 3:
         return risk.zero()

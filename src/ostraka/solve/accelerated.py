@@ -1,4 +1,6 @@
-"""The way that always arrives: accelerated, then plain gradient steps, with a number of steps known in advance.
+"""The solver that always arrives, in a number of steps known in advance.
+
+It takes accelerated gradient steps, then plain ones.
 
     letter  name here   meaning
     L, λ    shape.smoothness, shape.lambda_
@@ -7,11 +9,13 @@
     θ       theta       √(λ/4L): the accelerated contraction rate
     Φ       –           F(x) − F* + (λ/4)‖v − w*‖², the potential that contracts
 
-Guarantee (accelerated.proof.md): for every risk of this shape, every label and every τ ≥ `tightest_tolerance(shape)`,
-a point with certified ‖∇R‖ ≤ τ is met within `step_bound(shape, τ)` steps, in double precision. Nothing in the bound
-depends on private data, so "the solver did not converge" cannot happen, and cannot tell anything.
+Guarantee (accelerated.proof.md): for every risk of this shape, every label and every
+τ ≥ `tightest_tolerance(shape)`, a point with certified ‖∇R‖ ≤ τ is reached within
+`step_bound(shape, τ)` steps, in double precision. Nothing in the bound depends on private data, so
+"the solver did not converge" cannot happen, and cannot reveal anything.
 
-Why not Newton alone: its bounds need self-concordance, which the Huber hinge lacks, and say nothing of rounding.
+Why not Newton alone: its bounds need self-concordance, which the Huber hinge lacks, and say nothing
+about rounding.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ def visited_norm(shape: RiskShape) -> float:
 
 
 def step_error(shape: RiskShape) -> float:
-    """e: the error of the gradient and of forming the next points from it, as one error of the gradient."""
+    """e: the errors of the gradient and of forming the next points, as one gradient error."""
     norm = visited_norm(shape)
     forming = (
         32.0 * UNIT_ROUNDOFF * shape.smoothness * (norm + shape.loss.slope_bound / shape.smoothness)
@@ -85,7 +89,8 @@ def accelerated_steps(shape: RiskShape) -> int:
 def plain_steps(shape: RiskShape, tolerance: float) -> int:
     """Gradient steps from there.
 
-    While the test fails, each lowers R by 0.49·τ(τ−4e)/L or more, and by a share λ/2L or more of what is left.
+    While the test fails, each lowers R by at least 0.49·τ(τ−4e)/L, and by at least a share λ/2L of
+    what is left.
     """
     theta, error, smoothness = _theta(shape), step_error(shape), shape.smoothness
     gap = 25.0 * error**2 / (shape.lambda_ * theta)
@@ -99,10 +104,8 @@ def accelerated(risk: Risk, tolerance: float) -> Iterate:
     """A point whose certified gradient bound is at most `tolerance`."""
     shape = risk.shape
     theta = _theta(shape)
-    smoothness, convexity = (
-        2.0 * shape.smoothness,
-        0.5 * shape.lambda_,
-    )  # of the inexact oracle: see the proof
+    # The constants of the inexact oracle: see the proof.
+    smoothness, convexity = 2.0 * shape.smoothness, 0.5 * shape.lambda_
     x = v = risk.zero()
     for _ in range(accelerated_steps(shape)):
         here = evaluate(risk, (x + theta * v) / (1.0 + theta))

@@ -1,18 +1,22 @@
 """The losses, their derivatives, and the constants that the privacy bounds are made of.
 
-A linear model gives sample x the scores z = Wᵀx; the loss looks at x through z alone. Labels are *soft*: a share α of
-votes for class +1 (binary), or a row of shares over K classes (softmax). Hard labels are the corners.
+A linear model gives sample x the scores z = Wᵀx; the loss looks at x through z alone. Labels are
+*soft*: a share α of votes for class +1 (binary), or a row of shares over K classes (softmax). Hard
+labels are the corners.
 
     letter  name here               meaning
     c       smoothness              the largest eigenvalue of ∂²ℓ/∂z² anywhere
     G       slope_bound             the longest ∂ℓ/∂z anywhere
     g₀      slope_at_zero           the longest ∂ℓ/∂z at z = 0
-    κ       label_gap               how far ∂ℓ/∂z moves, at most, when a label moves from one corner to another
+    κ       label_gap               how far ∂ℓ/∂z moves, at most, when a label moves from one
+                                    corner to another
     ω       ball                    sup ⟨−∂ℓ/∂z, z⟩: every minimiser has λ‖w‖² ≤ ω
     ℓ(0)    value_at_zero           the largest loss at z = 0
-    φ       rounding                how far the computed ∂ℓ/∂z is from the exact one at the same z, labels rounded once
+    φ       rounding                how far the computed ∂ℓ/∂z is from the exact one at the same z,
+                                    with labels rounded once
 
-Guarantee: each constant is an upper bound for every score and every label (losses.proof.md), rounded up.
+Guarantee: each constant is an upper bound for every score and every label (losses.proof.md),
+rounded up.
 Source: Hamm, Cao, Belkin, ICML 2016, sections 3-4; κ, g₀, ω and φ are ours.
 """
 
@@ -34,13 +38,12 @@ __all__ = ["Array", "Loss", "Logistic", "HuberHinge", "Softmax", "UNIT_ROUNDOFF"
 Array = NDArray[np.float64]
 
 UNIT_ROUNDOFF = 2.0**-53
-_UP = (
-    1.0 + 2.0**-40
-)  # makes a constant computed in doubles an upper bound: its own rounding is far below 2^-40
+# Makes a constant computed in doubles an upper bound: its own rounding is far below 2^-40.
+_UP = 1.0 + 2.0**-40
 
 
 class Loss(Protocol):
-    """What the solver and the bounds need to know of a loss."""
+    """What the solver and the bounds need to know about a loss."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -70,7 +73,7 @@ class Loss(Protocol):
         """∂ℓ/∂z for each sample, shaped like z."""
 
     def curvature(self, z: Array, labels: Array) -> Array:
-        """What the Hessian needs of z: l″ for each sample (binary), or the probabilities (softmax)."""
+        """What the Hessian needs of z: l″ for each sample (binary), or probabilities (softmax)."""
 
     def apply_curvature(self, curvature: Array, v: Array) -> Array:
         """(∂²ℓ/∂z²)·v for each sample."""
@@ -162,7 +165,7 @@ def _sigmoid(z: Array) -> Array:
 @final
 @dataclass(frozen=True, slots=True)
 class HuberHinge:
-    """Binary: the hinge with a rounded corner of half-width h; zero beyond 1+h, linear below 1−h."""
+    """Binary: the hinge with a rounded corner of half-width h; 0 beyond 1+h, linear below 1−h."""
 
     h: float = 0.5
 

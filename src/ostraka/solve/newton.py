@@ -1,7 +1,7 @@
-"""The fast ways: Newton with the exact Hessian for few weights, Newton with conjugate gradients for many.
+"""The fast solvers: Newton's method with the exact Hessian, or with conjugate gradients.
 
-Neither promises to arrive (accelerated.py does); each stops as soon as the certified gradient bound is small enough,
-or gives up.
+The first is for few weights, the second for many. Neither promises to arrive (accelerated.py does);
+each stops as soon as the certified gradient bound is small enough, or gives up.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["Iterate", "evaluate", "newton", "exact_direction", "conjugate_gradie
 MAX_STEPS = 1000
 """The Huber hinge with a narrow corner may need hundreds; the fall-back would need far more."""
 MAX_HALVINGS = 60
-"""Where all curvature but λ is gone the full step is up to L/λ times too long."""
+"""Where all curvature but λ is gone, the full step is up to L/λ times too long."""
 MAX_PRODUCTS = 2000
 PATIENCE = 5
-"""Steps without a smaller gradient or risk before giving up: at the floor of doubles there is no more to gain."""
+"""Steps without a smaller gradient or risk before giving up: at the floor of doubles."""
 
 Direction = Callable[[Risk, "Iterate"], Array]
 
@@ -40,7 +40,10 @@ class Iterate:
 
 
 def evaluate(risk: Risk, w: Array, z: Array | None = None) -> Iterate:
-    """The gradient at w, with the bound that a certificate may use; z, if given, must be the product Xw itself."""
+    """The gradient at w, with the bound that a certificate may use.
+
+    z, if given, must be the product Xw itself.
+    """
     z = risk.scores(w) if z is None else z
     gradient = risk.gradient(w, z)
     slack = 1.0 + gamma(w.size + 8)
@@ -70,7 +73,7 @@ def newton(risk: Risk, tolerance: float, direction: Direction, start: Array) -> 
 
 
 def _line_search(risk: Risk, here: Iterate, value: float, step: Array) -> tuple[Iterate, float]:
-    """Halve the step until the risk falls enough; below what doubles can tell apart, any step is as good."""
+    """Halve the step until the risk falls enough; below what doubles resolve, any step will do."""
     fall = float(np.vdot(here.gradient, step))
     size = 1.0
     for _ in range(MAX_HALVINGS):

@@ -1,4 +1,6 @@
-"""The regularised risk R(w) = (1/N) Σ_i ℓ(Wᵀx_i, label_i) + (λ/2)‖w‖², its derivatives, and their rounding error.
+"""The regularised risk, its derivatives, and their rounding error.
+
+    R(w) = (1/N) Σ_i ℓ(Wᵀx_i, label_i) + (λ/2)‖w‖²
 
     letter  name here      meaning
     N, d    n_samples, n_features
@@ -6,9 +8,10 @@
     p       row_terms      the longest row: how many products a score sums
     e       gradient_rounding(‖w‖)
 
-Guarantee: the computed gradient is within `gradient_rounding(norm)` of ∇R at any w with ‖w‖ ≤ norm (risk.proof.md).
-To keep that error small for a million rows, sums over samples run in blocks: any order of adding n terms errs by at
-most γ_n = nu/(1−nu) of the sum of their magnitudes, so blocks of B cost γ_{B + N/B} instead of γ_N.
+Guarantee: the computed gradient is within `gradient_rounding(norm)` of ∇R at any w with ‖w‖ ≤ norm
+(risk.proof.md). To keep that error small for a million rows, sums over samples run in blocks.
+Adding n terms in any order has an error of at most γ_n = nu/(1−nu) times the sum of their
+magnitudes, so blocks of B cost γ_{B + N/B} instead of γ_N.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ def gamma(n_terms: float) -> float:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskShape:
-    """What may be known of a risk before any label is seen: all that the solver's promise depends on."""
+    """What may be known of a risk before any label is seen: all that the promise depends on."""
 
     n_samples: int
     n_features: int
@@ -77,7 +80,7 @@ class RiskShape:
 
 
 def _canonical(features: Any) -> Any:
-    """As CSR in doubles, each entry stored once: the error bound counts stored entries and their magnitudes."""
+    """As CSR in doubles, each entry stored once: the error bound counts stored entries."""
     rows = features.tocsr().astype(np.float64, copy=False)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -87,7 +90,10 @@ def _canonical(features: Any) -> Any:
 
 @final
 class Risk:
-    """A risk that can be evaluated: features with rows in the unit ball (dense or CSR), soft labels, a loss and λ."""
+    """A risk that can be evaluated: features, soft labels, a loss and λ.
+
+    The features are dense or CSR, with rows in the unit ball.
+    """
 
     def __init__(
         self, features: Array | csr_matrix, labels: Array, loss: Loss, lambda_: float
@@ -179,13 +185,12 @@ class Risk:
     @staticmethod
     def _add_binary(out: Array, x: Array, curvature: Array) -> None:
         root = np.sqrt(curvature)[:, None] * x
-        out += (
-            root.T @ root
-        )  # the same matrix twice: numpy calls the symmetric product, half the work
+        # With the same matrix twice numpy calls the symmetric product, which is half the work.
+        out += root.T @ root
 
     @staticmethod
     def _add_softmax(out: Array, x: Array, p: Array) -> None:
-        """Σ_i (diag(p_i) − p_ip_iᵀ) ⊗ x_ix_iᵀ, in the order of W.ravel(): feature by feature, class by class."""
+        """Σ_i (diag(p_i) − p_ip_iᵀ) ⊗ x_ix_iᵀ, in the order of W.ravel(): feature, then class."""
         n, d = x.shape
         k = p.shape[1]
         spread = (x[:, :, None] * p[:, None, :]).reshape(n, d * k)

@@ -1,7 +1,8 @@
-"""What the solver returns: a point, and a proof of how near it is to the minimiser.
+"""What the solver returns: a point, and a proof of how close it is to the minimiser.
 
-R is λ-strongly convex, so ‖ŵ − w*‖ ≤ ‖∇R(ŵ)‖/λ. The gradient norm is bounded from above: what was computed, plus the
-rounding error of computing it (risk.proof.md). The point is taken through its certificate: `solution.within(radius)`.
+R is λ-strongly convex, so ‖ŵ − w*‖ ≤ ‖∇R(ŵ)‖/λ. The gradient norm is bounded from above: what was
+computed, plus the rounding error of computing it (risk.proof.md). The point is taken through its
+certificate: `solution.within(radius)`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ class Solution:
     gradient_bound: float
     lambda_: float
     route: str
-    """Which way was taken (`newton`, `newton-cg`, `accelerated`); depends on the labels, so it is never published."""
+    """The solver that was used: `newton`, `newton-cg` or `accelerated`.
+
+    It depends on the labels, so it is never published.
+    """
 
     def __post_init__(self) -> None:
         self.point.setflags(write=False)

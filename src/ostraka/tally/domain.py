@@ -1,13 +1,13 @@
-"""What one party may send, and the exact sum of it: a vector of whole numbers in a ball, or a ballot.
+"""What one party may send, and its exact sum: whole numbers in a ball, or a ballot.
 
     name here   meaning
     Ball        vectors with a norm of at most `length`, in units of the poll's lattice
     Ballots     one vote, an index of a class, for each of N auxiliary samples
     total       the sum of all contributions, exact, independent of their order
 
-Guarantee (domain.proof.md): every summand lies in the domain, checked in whole numbers, so that
-replacing one moves the total by no more than two points of the domain are apart, whatever a party
-sends. What lies outside is refused by the party's name and changes nothing.
+Guarantee (domain.proof.md): every summand lies in the domain, checked in whole numbers. So
+replacing one moves the total by no more than the distance between two points of the domain,
+whatever a party sends. A summand outside is refused with its party's name and changes nothing.
 
 The total is private until noise has been added.
 """
@@ -30,7 +30,7 @@ __all__ = ["Ball", "Ballots", "Domain", "Units", "longest"]
 LARGEST_LENGTH = 2**24
 LARGEST_DIMENSION = 2**22
 MOST_SAMPLES = 2**26
-# Up to here, one comparison per class beats addressing every count by its index.
+# Up to this many classes, one comparison per class beats addressing every count by its index.
 N_CLASSES_COMPARED = 6
 BALLOTS_IN_A_BYTE = 255
 
@@ -38,7 +38,7 @@ Units: TypeAlias = NDArray[np.int64]
 
 
 def longest(dimension: int) -> int:
-    """So long a ball may be, in units: its squares can be added up in 64 bits."""
+    """The longest ball, in units: its squares can be added up in 64 bits."""
     bits = (count("dimension", dimension, 1, LARGEST_DIMENSION) - 1).bit_length()
     return min(LARGEST_LENGTH, 1 << ((62 - bits) // 2))
 
@@ -55,14 +55,14 @@ class Ball:
     def __post_init__(self) -> None:
         if self.norm not in ("l1", "l2"):
             raise ParameterError("norm", got=self.norm, allowed='"l1" or "l2"')
-        # Python's integers: twice the length must not wrap around in a narrow type.
+        # Python integers: twice the length must not wrap around in a narrow type.
         dimension = count("dimension", self.dimension, 1, LARGEST_DIMENSION)
         object.__setattr__(self, "dimension", dimension)
         object.__setattr__(self, "length", count("length", self.length, 1, longest(dimension)))
 
     @property
     def diameter(self) -> int:
-        """How far apart two vectors of the ball can be, in its own norm."""
+        """How far apart two vectors of the ball can be, in the ball's norm."""
         return 2 * self.length
 
     def outside(self, vectors: Units) -> NDArray[np.intp]:
@@ -76,13 +76,13 @@ class Ball:
         return np.flatnonzero(far | (np.einsum("ij,ij->i", near, near) > self.length**2))
 
     def rounded(self, vectors: NDArray[np.float64]) -> Units:
-        """Vectors (as rows, in units) shortened until their rounding lies in the ball; what is not finite becomes 0."""
+        """Vectors (rows, in units), rounded and shortened into the ball; 0 if not finite."""
         finite = np.isfinite(vectors).all(axis=1, keepdims=True)
         vectors = np.ascontiguousarray(np.where(finite, vectors, 0.0))
         # Rounding adds at most ½ to each coordinate: √D/2 in L2, D/2 in L1; one more for norms.
         spread = math.sqrt(self.dimension) if self.norm == "l2" else float(self.dimension)
         inner = max(self.length - spread / 2.0 - 1.0, 0.0)
-        # Whatever traps are set: one that springs would tell something about the data.
+        # Whatever traps are set: one that springs would reveal something about the data.
         with np.errstate(all="ignore"):
             peaks = np.abs(vectors).max(axis=1, initial=0.0)
             # The largest entry is 1: no square overflows.
@@ -98,7 +98,7 @@ class Ball:
         return BallSum(self)
 
     def problem_of_sum(self, total: Units, n: int) -> str | None:
-        """What shows that a vector is no sum of n vectors of the ball; all that can be checked of it."""
+        """What shows that a vector is not a sum of n vectors of the ball, if anything does."""
         most = n * self.length
         size = sum(abs(int(unit)) ** (1 if self.norm == "l1" else 2) for unit in total)
         if size > (most if self.norm == "l1" else most**2):
@@ -106,7 +106,10 @@ class Ball:
         return None
 
     def __str__(self) -> str:
-        return f"{self.dimension} whole numbers within an {self.norm.upper()} ball of {self.length} units"
+        return (
+            f"{self.dimension} whole numbers within an {self.norm.upper()} ball "
+            f"of {self.length} units"
+        )
 
 
 @final
@@ -125,7 +128,7 @@ class BallSum:
         return self._total.copy()
 
     def add_rows(self, vectors: Any, names: Sequence[str]) -> None:
-        """Add one vector per name; if one is refused none is added."""
+        """Add one vector per name; if one is refused, none is added."""
         rows = _whole(vectors, "The contributions")
         shape = (len(names), self._ball.dimension)
         if rows.shape != shape:
@@ -140,7 +143,7 @@ class BallSum:
         self._total += rows.sum(axis=0)
 
     def add_sum(self, total: Any, n: int) -> None:
-        """Add what n vectors sum to; that each of them lay in the ball is trusted to whoever added them."""
+        """Add the sum of n vectors; whoever summed them is trusted that each lay in the ball."""
         whole = _whole(total, "The sum")
         if whole.shape != (self._ball.dimension,):
             raise ShapeError("The sum", got=whole.shape, allowed=f"({self._ball.dimension},)")
@@ -196,7 +199,7 @@ class BallotSum:
         return np.ascontiguousarray(self._counts.T)
 
     def add_rows(self, votes: Any, names: Sequence[str]) -> None:
-        """Count one ballot per name; if one is refused none is counted."""
+        """Count one ballot per name; if one is refused, none is counted."""
         shape = (len(names), self._domain.n_samples)
         rows = np.asarray(votes)
         if rows.shape != shape:
@@ -225,17 +228,18 @@ class BallotSum:
         wrong = np.flatnonzero(sums != n)
         if wrong.size:
             raise InputError(
-                f"The counts of sample {wrong[0]} sum to {sums[wrong[0]]}, but {n} ballots were cast.",
+                f"The counts of sample {wrong[0]} sum to {sums[wrong[0]]}, "
+                f"but {n} ballots were cast.",
                 "Every ballot has exactly one vote per sample.",
             )
         self._counts += given.T
 
     def _count(self, votes: NDArray[Any]) -> None:
         if self._domain.n_classes > N_CLASSES_COMPARED:
-            # Each sample is addressed once, so the plain += of numpy counts right.
+            # Each sample is addressed once, so numpy's plain += counts correctly.
             self._counts[votes, np.arange(self._domain.n_samples)] += 1
             return
-        # Up to 255 ballots in bytes, an eighth of the memory that is touched otherwise.
+        # Up to 255 ballots are counted in bytes, which touches an eighth of the memory.
         for index, line in enumerate(self._recent, start=1):
             line += votes == index
         self._n_recent += 1
@@ -262,4 +266,4 @@ def _whole(given: Any, what: str) -> Units:
     return array.astype(np.int64, copy=False)
 
 
-assert MOST_PARTIES * LARGEST_LENGTH <= 2**62  # so many can be added in 64 bits
+assert MOST_PARTIES * LARGEST_LENGTH <= 2**62  # this many can be added in 64 bits

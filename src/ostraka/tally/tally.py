@@ -1,9 +1,9 @@
 """The exact sum of contributions to one poll, each party once.
 
-Guarantee: sums are exact whole numbers, so order, blocks and workers leave no trace; a contribution
-that is not one of this poll, from somebody who is not asked, or who was counted already, is refused
-by name and changes nothing. Where persons are protected, a holder's contribution is the sum of its
-persons', and their number is added up too.
+Guarantee: sums are exact whole numbers, so order, blocks and workers leave no trace. A contribution
+is refused by name and changes nothing if it does not belong to this poll, or comes from somebody
+who was not asked or was already counted. Where persons are protected, a holder's contribution is
+the sum of its persons', and their number is added up too.
 
 The total is private until noise has been added: this is the coordinator's own sheet, not something
 to publish.
@@ -31,7 +31,7 @@ __all__ = ["Tally"]
 
 
 class Asked(Protocol):
-    """What a tally needs to know of a poll."""
+    """What a tally needs to know about a poll."""
 
     @property
     def digest(self) -> str: ...
@@ -70,7 +70,7 @@ class Tally:
 
     @property
     def n_units(self) -> int:
-        """M: how many are protected: the parties, or the persons that they have."""
+        """M: how many units are protected: the parties, or the persons that they have."""
         return self._n_units
 
     @property
@@ -80,7 +80,7 @@ class Tally:
 
     @property
     def missing(self) -> list[str]:
-        """Who is on the roll and was not counted yet."""
+        """Who is on the roll and has not been counted yet."""
         return [name for name in self.poll.roll or () if name not in self._names]
 
     def add(self, contribution: Contribution) -> None:
@@ -104,7 +104,10 @@ class Tally:
             self._note(names, contribution.n_persons)
 
     def add_block(self, names: Sequence[Any], block: Any) -> None:
-        """Count many parties that were computed together, or none of them: vectors as rows, or the counts (N, K) of their ballots."""
+        """Count many parties that were computed together, or none of them.
+
+        `values`: vectors as rows, or the counts (N, K) of their ballots.
+        """
         self._check_unit("party", "row")
         forms = self._expected(distinct([canonical(name) for name in names]))
         self._check_room(len(forms))
@@ -124,7 +127,7 @@ class Tally:
         self._note(names, n)
 
     def _expected(self, names: list[str]) -> list[str]:
-        """Refuse strangers and whoever was counted already."""
+        """Refuse strangers and parties that were already counted."""
         for name in names:
             if self._roll is not None and name not in self._roll:
                 raise NotOnRollError(name)
@@ -141,7 +144,8 @@ class Tally:
         of_persons = given.n_persons is not None
         if of_persons is not (self.poll.promise.protects == "person"):
             raise InputError(
-                f"Party {given.party} sent {'a sum over persons' if of_persons else 'its own vector'}, "
+                f"Party {given.party} sent "
+                f"{'a sum over persons' if of_persons else 'its own vector'}, "
                 f"but this poll protects one {self.poll.promise.protects}.",
                 "Contribute to this poll again.",
             )

@@ -133,13 +133,15 @@ def test_the_noise_of_a_round_is_not_below_an_independent_calibration() -> None:
     needed = brentq(curve, 0.1, 1000.0) * 2.0 * schedule.clip * np.sqrt(schedule.rounds)
     (weights,) = trained(data, [schedule], epsilon, delta, np.random.default_rng(3), n_draws)
     contrasts = (weights @ class_basis(3)).reshape(n_draws, -1)
-    # Four independent noises, each times step/M; the model hardly moves, so that clipping and ridge change nothing of note.
+    # Four independent noises, each times step/M; the model hardly moves, so
+    # that clipping and ridge change nothing of note.
     measured_scale = (
         contrasts.std(axis=0).mean()
         * len(data.parties)
         / (schedule.step * np.sqrt(schedule.rounds))
     )
-    # 4800 Gaussians: the relative error has a standard deviation of 0.01; 0.95 fails by chance with a probability of about 5e-7.
+    # 4800 Gaussians: the relative error has a standard deviation of 0.01; 0.95
+    # fails by chance with a probability of about 5e-7.
     assert measured_scale >= 0.95 * needed
     assert measured_scale <= 1.05 * needed
 

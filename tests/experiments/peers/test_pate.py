@@ -67,9 +67,8 @@ def test_all_answers_together_cost_what_is_promised(
     epsilon: float, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scale = answer_scale(epsilon, 1e-6, asked)
-    assert (
-        composed_delta(epsilon, [(scale / math.sqrt(2.0), asked)]) <= 1e-6 * 1.2
-    )  # theirs is rounded up
+    # dp-accounting's δ is rounded up.
+    assert composed_delta(epsilon, [(scale / math.sqrt(2.0), asked)]) <= 1e-6 * 1.2
     monkeypatch.setattr(pate, "VOTE_CHANGE", 1.0)
     assert (
         composed_delta(epsilon, [(answer_scale(epsilon, 1e-6, asked) / math.sqrt(2.0), asked)])
@@ -100,7 +99,8 @@ def test_noise_has_the_scale_that_was_asked_for() -> None:
     n, scale = 20_000, 10.0
     counts = np.tile([[round(math.sqrt(2.0) * scale * 1000), 0]], (n, 1))
     wrong = noisy_winners(counts, scale * 1000, np.random.default_rng(0)).mean()
-    # One standard deviation ahead: 0.1587 wrong, ± 0.0026; six of them fail by chance with a probability of 2e-9.
+    # One standard deviation ahead: 0.1587 wrong, ± 0.0026; six of them
+    # fail by chance with a probability of 2e-9.
     assert abs(wrong - 0.1587) < 0.0157
 
 

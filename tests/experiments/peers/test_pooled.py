@@ -15,7 +15,10 @@ from ostraka.party.rows import Parties
 def peer_data(
     n_classes: int, *, n_parties: int = 60, equal: bool = True, seed: int = 0, d: int = 6
 ) -> PeerData:
-    """Blobs around points of the simplex, in the unit ball; unequal parties have 1 to 12 samples, more than there are features."""
+    """Blobs around points of the simplex, in the unit ball.
+
+    Unequal parties have 1 to 12 samples, more than there are features.
+    """
     generator = np.random.default_rng([seed, n_classes])
 
     def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +101,8 @@ def test_the_gaussian_is_not_below_dp_accountings(epsilon: float) -> None:
     from dp_accounting.pld import PLDAccountant
 
     accountant = PLDAccountant().compose(GaussianDpEvent(gaussian_scale(epsilon, 1e-6, 3.0) / 3.0))
-    # Their δ is rounded up on a grid of losses of 1e-4, which moves it by a share of up to about 1e-4 times the slope of log δ.
+    # Their δ is rounded up on a grid of losses of 1e-4, which moves it by a share
+    # of up to about 1e-4 times the slope of log δ.
     assert accountant.get_delta(epsilon) <= 1e-6 * 1.02
 
 

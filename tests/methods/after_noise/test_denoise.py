@@ -1,4 +1,4 @@
-"""From a noisy statistic to a model: against slow exact oracles, and with statistics that no data could give."""
+"""From a noisy statistic to a model: slow exact oracles, and statistics that no data gives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from ostraka.solve.losses import Array
 
 
 def nearest_in_simplex(row: list[float]) -> list[Fraction]:
-    """Exact: subtract the t for which the positive parts sum to 1, found by trying every number of positive entries."""
+    """Exact: subtract the t for which the positive parts sum to 1.
+
+    It is found by trying every number of positive entries.
+    """
     exact = [Fraction(value) for value in row]
     for n_positive in range(1, len(row) + 1):
         largest = sorted(exact, reverse=True)[:n_positive]
@@ -85,7 +88,7 @@ def whitened(n: int = 80, k: int = 5, seed: int = 0) -> Array:
 
 
 def misfit(white: Array, contrasts: Array, target: Array, labels: Array) -> float:
-    """(N/2)·‖ΦᵀSQ/N − Y‖²: what the steps minimise; its gradient is as long as its argument moves, at most."""
+    """(N/2)·‖ΦᵀSQ/N − Y‖², which the steps minimise; its gradient has a Lipschitz constant of 1."""
     return (
         len(white) / 2.0 * float(np.sum((white.T @ labels @ contrasts / len(white) - target) ** 2))
     )
@@ -93,7 +96,10 @@ def misfit(white: Array, contrasts: Array, target: Array, labels: Array) -> floa
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_labels_that_exist_are_approached_as_fast_as_the_theorem_says(n_classes: int) -> None:
-    """f(S) ≤ 2‖S₀ − S*‖²/(t+1)² for labels S* that give the statistic exactly   [Beck and Teboulle 2009, Theorem 4.4]."""
+    """f(S) ≤ 2‖S₀ − S*‖²/(t+1)² for labels S* that give the statistic exactly.
+
+    [Beck and Teboulle 2009, Theorem 4.4].
+    """
     white, contrasts = whitened(), class_basis(n_classes)
     rng = np.random.default_rng(1)
     for labels in (
@@ -103,9 +109,8 @@ def test_labels_that_exist_are_approached_as_fast_as_the_theorem_says(n_classes:
         target = white.T @ labels @ contrasts / 80
         found = feasible_labels(white, contrasts, target)
         bound = 2.0 * np.sum((labels - 1.0 / n_classes) ** 2) / (STEPS + 1) ** 2
-        assert misfit(white, contrasts, target, found) <= bound * (
-            1.0 + 1e-4
-        )  # Φ is white up to 1e-6
+        # Φ is white up to 1e-6.
+        assert misfit(white, contrasts, target, found) <= bound * (1.0 + 1e-4)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-9, 0.1, 1.0, 30.0, 1e6, 1e17, 1e100, 1e300])
@@ -126,7 +131,7 @@ def test_any_statistic_gives_labels_in_the_simplex_that_fit_it_better(
 
 @pytest.mark.parametrize("penalty", [1e-8, 1e-3, 1.0, 1e4])
 def test_ridge_solves_its_equations(penalty: float) -> None:
-    """Against least squares on the rows with √penalty·I below them, which never squares the features."""
+    """Against least squares on the rows with √penalty·I below them: features are never squared."""
     rng = np.random.default_rng(3)
     features = rng.standard_normal((50, 6)) / 3
     labels = rng.dirichlet(np.ones(4), 50)

@@ -1,4 +1,4 @@
-"""The alarm stays quiet without shift and rings with it; weights reach what they aim at; nothing breaks on wild numbers."""
+"""The alarm rings only with shift; weights reach what they aim at; wild numbers break nothing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ def test_with_a_shift_it_rings(name: str, n_classes: int, shift: bool) -> None:
 
 @pytest.mark.parametrize(("name", "n_classes"), [("cells", 4), ("moments", 4)])
 def test_weights_bring_the_rare_classes_back(name: str, n_classes: int) -> None:
-    """Accuracy on rows like the private ones, with and without the remedy, on the same released numbers where they are the same."""
+    """Accuracy on rows like the private ones, with and without the remedy.
+
+    Both use the same released numbers where these are the same.
+    """
     test, truth = blobs(np.random.default_rng(99), np.ones(n_classes), 2000)
     right: dict[bool, list[float]] = {False: [], True: []}
     for shift in (False, True):
@@ -125,7 +128,8 @@ def test_tilted_shares_reach_a_mean_that_can_be_reached() -> None:
     assert abs(shares.sum() - 1.0) <= 1e-12
     assert (shares >= 0.0).all()
     assert np.abs(shares @ white - target).max() <= 1e-4
-    # Exponential in the rows: of all weights with this mean, those are the ones with the largest entropy.
+    # Exponential in the rows: of all weights with this mean, those
+    # are the ones with the largest entropy.
     design = np.column_stack([np.ones(2000), white])
     fitted = design @ np.linalg.lstsq(design, np.log(shares), rcond=None)[0]
     assert np.abs(fitted - np.log(shares)).max() <= 1e-9

@@ -22,7 +22,7 @@ from ostraka.public.preprocessing import Preprocessing
 def auxiliary_of(
     n_classes: int, *, form=np.asarray, n_samples: int = 70, n_columns: int = 5, seed: int = 0
 ):
-    """Small integers as samples and weights: scores are exact in float64, and ties and zeros are frequent."""
+    """Small integers as samples and weights: scores are exact, and ties and zeros are frequent."""
     samples = np.random.default_rng(seed).integers(-2, 3, size=(n_samples, n_columns)) / 16.0
     return AuxiliarySet(form(samples), tuple(f"class {index}" for index in range(n_classes)))
 
@@ -143,15 +143,14 @@ class TestTies:
         assert together(equal, auxiliary).tolist() == [[6 // n_classes] * n_classes] * 70
         first = np.full(6, n_classes - 1)
         assert together(equal, auxiliary, first=first)[:, -1].tolist() == [6] * 70
-        equal[
-            :, :, -1
-        ] = -1.0  # the last class loses where features sum to more than 0: then 0 wins
+        # The last class loses where features sum to more than 0: then 0 wins.
+        equal[:, :, -1] = -1.0
         up = auxiliary.features.sum(axis=1) > 0
         assert (together(equal, auxiliary, first=first)[up, 0] == 6).all()
 
     @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
     def test_who_else_is_there_turns_no_tie(self, form):
-        """Parties that lack two of four classes: their scores are equal, and last bits would decide."""
+        """Parties that lack two of four classes: scores are equal, and last bits would decide."""
         rng = np.random.default_rng(5)
         samples = rng.normal(size=(300, 40))
         samples /= 1.001 * np.linalg.norm(samples, axis=1, keepdims=True)
@@ -197,7 +196,8 @@ class TestRefusals:
     def test_shapes_that_do_not_fit(self, shape):
         with pytest.raises(
             ShapeError,
-            match=r"weights: the shape is .* Allowed: \(parties, 5\) or \(parties, 5, 2\) with at least one party",
+            match=r"weights: the shape is .* "
+            r"Allowed: \(parties, 5\) or \(parties, 5, 2\) with at least one party",
         ):
             together(np.ones(shape), auxiliary_of(2))
 

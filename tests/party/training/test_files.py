@@ -1,4 +1,4 @@
-"""Classifiers from files: the same votes as the original, and nothing that a file can do to whoever opens it."""
+"""Classifiers from files: the same votes as the original, and no harm to whoever opens them."""
 
 from __future__ import annotations
 
@@ -75,9 +75,8 @@ def children() -> set[int]:
         return set()
     found: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(
-            FileNotFoundError, ProcessLookupError
-        ):  # a thread may end between being listed and being asked
+        # A thread may end between being listed and being asked.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found |= {int(child) for child in (task / "children").read_text("ascii").split()}
     return found
 
@@ -274,9 +273,8 @@ class TestItsProcess:
             "LC_CTYPE",
         }
 
-    @pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning"
-    )  # newer Pythons warn of forks beside threads
+    # Newer Pythons warn about forks beside threads.
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_a_fork_of_the_caller_leaves_it_alone(self, onnx: Any, tmp_path: Path) -> None:
         with load_classifier(identity(onnx, tmp_path)) as classifier:
             child = fork_that_closes(classifier)
@@ -298,7 +296,7 @@ classifier.predict_proba(np.zeros((1, 3)))
         ) as caller:
             assert caller.stdout is not None
             worker = int(caller.stdout.readline())
-            time.sleep(0.3)  # so that it is in the midst of its loop
+            time.sleep(0.3)  # so that it is in the middle of its loop
             caller.kill()
         deadline = time.monotonic() + 10.0
         while is_running(worker) and time.monotonic() < deadline:
@@ -865,7 +863,7 @@ class TestAFailureStaysWithItsSample:
     def test_mutant_that_stays_closed(
         self, onnx: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As it was: one sample took all later votes with it."""
+        """Without it, one sample takes all later votes with it."""
         monkeypatch.setattr(onnx_process.OnnxModel, "_running", lambda model: model._worker)
         rows = np.array([[7.0, 1.0, 2.0], [1.0, 3.0, 2.0]])
         with load_classifier(failing_on_some(onnx, tmp_path)) as classifier:
@@ -1073,7 +1071,7 @@ def worst_schemas() -> dict[str, str]:
 
 
 def failing_on_some(onnx: Any, place: Path) -> Path:
-    """Picks one of three columns by the first number of the first row: fails where that is 3 or more."""
+    """Picks one of three columns by the first number of the first row: fails if it is 3 or more."""
     helper = onnx.helper
     nodes = [
         helper.make_node("Gather", ["x", "zero"], ["column"], axis=1),

@@ -78,7 +78,8 @@ def test_an_unknown_name_is_refused_with_the_list_of_all(given: Any) -> None:
     )
     assert allowed == ", ".join(NAMES)
     complaint = re.escape(
-        f"local = {given!r} is not allowed. Allowed: {allowed}. Nothing was drawn and nothing was spent."
+        f"local = {given!r} is not allowed. Allowed: {allowed}. "
+        "Nothing was drawn and nothing was spent."
     )
     with pytest.raises(ParameterError, match=complaint):
         named(given)
@@ -89,7 +90,8 @@ def test_a_package_that_is_not_there_is_named(name: str, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
         ParameterError,
-        match=f"local = '{name}' is not allowed. Allowed: another name, unless you pip install {name}.",
+        match=f"local = '{name}' is not allowed. "
+        f"Allowed: another name, unless you pip install {name}.",
     ):
         named(name)
 

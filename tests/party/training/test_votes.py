@@ -50,7 +50,7 @@ LABELS = RNG.integers(0, N_CLASSES, len(ROWS))
 NAMES = np.array([f"ward-{j % N_PARTIES}" for j in range(len(ROWS))])
 ROLL = [f"ward-{j}" for j in range(N_PARTIES)]
 MARK = 0.4375
-"""Of a sample that a classifier cannot take; synthetic rows do not have it."""
+"""Marks a sample that a classifier cannot take; synthetic rows do not have it."""
 
 
 class Plain:
@@ -115,7 +115,7 @@ def grouped(rows: Any = ROWS, labels: Any = LABELS, names: Any = NAMES) -> Parti
 
 
 def summed(batches: Iterator[tuple[list[str], Any]], parties: Parties) -> np.ndarray:
-    """The counts of all, after a look at whose they are."""
+    """The counts of all, after checking whose they are."""
     names, counts = [], None
     for some, more in batches:
         names += some
@@ -341,7 +341,7 @@ class TestPrivateAuxiliarySets:
         return set(np.flatnonzero((before != after).any(axis=1)).tolist())
 
     def test_mutant_a_whole_ballot_falls_back(self) -> None:
-        """What was found in review; public sets are still asked so, where it does no harm."""
+        """Asked in one go, others move too; public sets are still asked so, which does no harm."""
         assert not self.moved(0, MARK, one_by_one=False) <= {0}
 
     def test_mutant_a_party_catches_the_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:

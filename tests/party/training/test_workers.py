@@ -70,7 +70,9 @@ def drawing_templates() -> list[Any]:
         np.random.random()  # noqa: NPY002
         time.sleep(0.001)
         drawn = np.random.random()  # noqa: NPY002
-        return lambda samples: ((drawn + np.random.random(len(samples))) * 2).astype(int) % 2  # noqa: NPY002
+        return lambda samples: (
+            ((drawn + np.random.random(len(samples))) * 2).astype(int) % 2  # noqa: NPY002
+        )
 
     return [
         from_python,
@@ -108,7 +110,7 @@ class TestSameCounts:
             assert (counted(many(), templates, 2) == counted(many(), templates)).all()
 
     def test_within_somebody_elses_threads(self) -> None:
-        """What was found in review: two fits side by side moved each other's votes."""
+        """Without it, two fits side by side would change each other's votes."""
         calls = [delayed(counted)(many(seed), drawing_templates(), 2) for seed in (1, 2)]
         for n_jobs in (2, 1):
             found = Parallel(n_jobs=n_jobs, backend="threading")(calls)
@@ -195,7 +197,7 @@ class TestSameCounts:
         assert found[0] == found[1]
 
     def test_processes_are_started_where_they_may_be(self) -> None:
-        """Otherwise all of the above would be one process, and tell nothing."""
+        """Otherwise everything above would be one process, and prove nothing."""
 
         def where(rows: Any, labels: Any) -> Any:
             import os
@@ -340,7 +342,7 @@ class TestNothingShows:
             assert said.out == ""
 
     def test_of_a_row_that_springs_a_trap(self) -> None:
-        """What was found in review: under np.seterr(all="raise") a tiny row ended the fit."""
+        """Under np.seterr(all="raise") a tiny row must not end the fit."""
         tiny = np.full((240, N_COLUMNS), 1e-200)
         labels = np.tile([0, 1], 120)
         parties = Parties.group(tiny, labels, np.arange(240) // 2)

@@ -1,7 +1,10 @@
-"""Published ways to the same end, to compare ours with: one linear classifier from many parties, at the level of a whole party.
+"""Published ways to the same end, to compare ours with, at the level of a whole party.
 
-Every peer is a function (data, ε, δ, generator, number of draws) ↦ accuracies, at the same δ, on the same features; see `data.PeerData`.
-Those that are tuned are tuned for free, by test accuracy, which favours them over ours.
+All of them make one linear classifier from many parties.
+
+Every peer is a function (data, ε, δ, generator, number of draws) ↦ accuracies, at the same δ, on
+the same features; see `data.PeerData`. Those that are tuned are tuned for free, by test accuracy,
+which favours them over ours.
 """
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
 """What every peer is given, what it gives back, and the noise that all of them share.
 
-All peers are compared at the level of a whole party: neighbours differ in ONE party, whose entire data set is replaced. All end in a
-linear model on the same features, so that nothing but the mechanism differs.
+All peers are compared at the level of a whole party: neighbours differ in ONE party, whose entire
+data set is replaced. All end in a linear model on the same features, so that only the mechanism
+differs.
 
     letter  name here    meaning
-    Δ       sensitivity  how far replacing one party moves everything that gets noise, in L2, over all rounds and queries together
+    Δ       sensitivity  how far replacing one party moves everything that gets noise, in L2,
+                         over all rounds and queries together
     σ       –            standard deviation of the Gaussian noise on each number
 
-`gaussian_scale`: Gaussians compose exactly. Steps i with sensitivity Δ_i and noise σ_i, each of which may depend on what came out before,
-are as private as one Gaussian with (Δ/σ)² = Σ (Δ_i/σ_i)² [Dong, Roth, Su 2022, Cor. 3.3], whose (ε, δ) curve is known exactly [Balle and
-Wang 2018, Thm 8]. So no peer pays for loose accounting.
+`gaussian_scale`: Gaussians compose exactly. Steps i with sensitivity Δ_i and noise σ_i, each of
+which may depend on what came out before, are as private as one Gaussian with (Δ/σ)² = Σ (Δ_i/σ_i)²
+[Dong, Roth, Su 2022, Cor. 3.3], whose (ε, δ) curve is known exactly [Balle and Wang 2018, Thm 8].
+So no peer pays for loose accounting.
 
 Nothing here is a release: noise comes from a seeded generator, in floating point.
 """
@@ -43,7 +46,10 @@ __all__ = [
 ]
 
 DIRECTIONS = (10, 50, None)
-"""In how many of the widest directions of the auxiliary set to learn (None: in all features): part of the grids of tuned peers."""
+"""In how many of the widest auxiliary directions to learn (None: in all features).
+
+It is part of the grids of tuned peers.
+"""
 INSIDE = 1.0 - 2.0**-30
 """Keeps rows in the unit ball when a rotation rounds up."""
 
@@ -77,7 +83,7 @@ class Peer:
     trust: str
     tuning: str
     private: bool = True
-    """False for what has no noise and does not depend on ε."""
+    """False for a method that has no noise and does not depend on ε."""
 
 
 def gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -88,7 +94,8 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 def best(candidates: Sequence[list[float]]) -> int:
     """Which setting did best on the test set: tuning for free, which favours the peer.
 
-    The best mean of many is also the luckiest: the winner is measured once more, with fresh noise, and that is what counts.
+    The best mean of many is also the luckiest, so the winner is measured once more with fresh
+    noise, and that is what counts.
     """
     if not candidates:
         raise ParameterError("candidates", got=0, allowed="at least one setting")
@@ -97,7 +104,7 @@ def best(candidates: Sequence[list[float]]) -> int:
 
 @lru_cache(maxsize=2 * len(DIRECTIONS))
 def narrowed(data: PeerData, directions: int | None) -> PeerData:
-    """The same split in the widest directions of its auxiliary set: public, and free of budget."""
+    """The same split in the widest directions of its auxiliary set: public, and costs no budget."""
     if directions is None or directions >= data.auxiliary.shape[1]:
         return data
     basis = INSIDE * Whitening.of(data.auxiliary).basis[:, :directions]
@@ -107,7 +114,10 @@ def narrowed(data: PeerData, directions: int | None) -> PeerData:
 
 
 def finished(data: PeerData, models: Array) -> Array:
-    """Models (n, p, K) after labelling all auxiliary rows themselves: `denoise.self_trained` for many at once."""
+    """Models (n, p, K) fitted to their own labels: `denoise.self_trained` for many at once.
+
+    Each labels all auxiliary rows.
+    """
     factor = _auxiliary_factor(data)
     targets = np.empty_like(models)
     for position, weights in enumerate(models):

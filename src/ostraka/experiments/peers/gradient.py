@@ -1,31 +1,37 @@
-"""DP-GD and DP-FedAvg at the level of parties: softmax regression in many rounds, with noise on the sum of clipped updates.
+"""DP-GD and DP-FedAvg at the level of parties: softmax regression in many noisy rounds.
+
+The noise goes on the sum of clipped updates.
 
     letter  name here     meaning
-    R       rounds        in each of them every party sends one update
+    R       rounds        every party sends one update in each of them
     C       clip          the longest update that is let through, in L2
-    L       travel        R·C·(server's step): how far the model can go in all
+    L       travel        R·C·(server's step): how far the model can go in total
     V       –             weights in class contrasts, k×(K−1); scores are X·V·Qᵀ
-    F_j     factor        F_jᵀF_j = X_jX_jᵀ: what a party's own steps and the length of its update can be computed from
+    F_j     factor        F_jᵀF_j = X_jX_jᵀ: gives a party's own steps and the length of its update
     A_j     coefficients  n_j×(K−1): the party's update is −X_jᵀA_j
 
-Guarantee: (ε, δ), neighbours differ in one party's whole data set. Replacing a party moves one round's sum by up to 2C (not C: one update
-goes, another comes), so R rounds move by up to 2C√R together, and each gets Gaussian noise of σ = 2C√R·σ(ε, δ), exact for the composition
-(data.py). Every party takes part in every round: no amplification by sampling, and none is claimed.
+Guarantee: (ε, δ), neighbours differ in one party's whole data set. Replacing a party moves one
+round's sum by up to 2C (not C: one update goes, another comes), so R rounds move by up to 2C√R
+together, and each gets Gaussian noise of σ = 2C√R·σ(ε, δ), exact for the composition (data.py).
+Every party takes part in every round: no amplification by sampling, and none is claimed.
 
 Trust: a coordinator (or secure aggregation) that adds the noise, and parties that answer R times.
 
-DP-GD: an update is the clipped gradient of the party's mean loss. DP-FedAvg: the party makes a few steps of its own first, and the
-difference of models is clipped. The ridge is the coordinator's, free of budget. `public` is DP-GD with what our own methods do with the
-auxiliary set after a release: the model labels it and is fitted to its own answers; published DP-GD does not do so.
+DP-GD: an update is the clipped gradient of the party's mean loss. DP-FedAvg: the party first makes
+a few steps of its own, and the difference of models is clipped. The coordinator applies the ridge,
+which costs no budget. `public` is DP-GD with what our own methods do with the auxiliary set after a
+release: the model labels it and is fitted to its own answers; published DP-GD does not do so.
 
-Tuning: for free. How many public directions to keep, R, C and L are chosen by test accuracy, which no one could do in earnest and which
-favours this peer: all settings with three draws, then a shortlist with as many as are asked for, then the best one with fresh noise.
+Tuning: for free. How many public directions to keep, R, C and L are chosen by test accuracy, which
+nobody could do in practice and which favours this peer: first all settings with three draws, then a
+shortlist with as many as are asked for, then the best one with fresh noise.
 
-Source: McMahan, Ramage, Talwar, Zhang, "Learning Differentially Private Recurrent Language Models", ICLR 2018 (clipped updates of whole
-users); Abadi et al. 2016 (noisy gradients). Directions from public data: Zhou, Wu, Banerjee, ICLR 2021.
+Source: McMahan, Ramage, Talwar, Zhang, "Learning Differentially Private Recurrent Language Models",
+ICLR 2018 (clipped updates of whole users); Abadi et al. 2016 (noisy gradients). Directions from
+public data: Zhou, Wu, Banerjee, ICLR 2021.
 
-How: a party's steps stay in the span of its rows, so per-party models are never formed; many settings and draws share one pass over the
-rows. In single precision: this is an experiment.
+How: a party's steps stay in the span of its rows, so per-party models are never formed; many
+settings and draws share one pass over the rows. It runs in single precision: this is an experiment.
 """
 
 from __future__ import annotations
@@ -66,7 +72,7 @@ RIDGE = 1e-4
 TUNING_DRAWS = 3
 SHORTLIST = 12
 NUMBERS_AT_ONCE = 2**22
-"""Scores that exist at a time."""
+"""Scores that exist at one time."""
 MODELS_AT_ONCE = 64
 
 Single: TypeAlias = NDArray[np.float32]
@@ -93,7 +99,7 @@ class Schedule:
 
     @property
     def step(self) -> float:
-        """Of the server."""
+        """The server's step."""
         return self.travel / (self.rounds * self.clip)
 
 
@@ -162,7 +168,10 @@ def measured(
     generator: np.random.Generator,
     n_draws: int,
 ) -> list[list[float]]:
-    """Accuracies of every setting, in the order given; settings that differ in what comes after the rounds share them."""
+    """Accuracies of every setting, in the order given.
+
+    Settings that differ only in what comes after the rounds share the rounds.
+    """
     results: dict[Schedule, list[float]] = {}
     trainings = list(dict.fromkeys(replace(schedule, public=False) for schedule in grid))
     finishes = {
@@ -189,7 +198,7 @@ def trained(
     generator: np.random.Generator,
     n_draws: int,
 ) -> list[Array]:
-    """For every setting of a batch, which share all but C and L: weights of shape (draws, p, K)."""
+    """Weights (draws, p, K) for every setting of a batch, which share all but C and L."""
     first, contrasts, blocks = (
         batch[0],
         class_basis(data.n_classes).astype(np.float32),
@@ -226,7 +235,10 @@ class Block:
 
 @lru_cache(maxsize=len(DIRECTIONS))
 def blocks_of(data: PeerData) -> tuple[Block, ...]:
-    """Parties sorted by size, cut so that a pass with many models stays small. A party without samples adds nothing."""
+    """Parties sorted by size, cut so that a pass with many models stays small.
+
+    A party without samples adds nothing.
+    """
     sizes = np.diff(data.parties.starts)
     return tuple(
         block
@@ -253,7 +265,7 @@ def _equal_blocks(data: PeerData, members: NDArray[np.intp], size: int) -> Itera
 def clipped_sum(
     blocks: Sequence[Block], models: Single, contrasts: Single, clips: Single, schedule: Schedule
 ) -> Single:
-    """Σ_j of the parties' updates (with the sign of a gradient), each shortened to C, for every model at once."""
+    """Σ_j of the parties' updates (signed as gradients), each shortened to C, for all models."""
     total = np.zeros_like(models)
     for block in blocks:
         coefficients = _local(block, models, contrasts, schedule)
@@ -269,7 +281,10 @@ def clipped_sum(
 
 
 def _local(block: Block, models: Single, contrasts: Single, schedule: Schedule) -> Single:
-    """A after a party's own steps from the common model: A ← A + η(p − e_y)Q/n, with p at the scores X(V − XᵀA)."""
+    """A after a party's own steps from the common model.
+
+    A ← A + η(p − e_y)Q/n, with p at the scores X(V − XᵀA).
+    """
     m, n, p = block.features.shape
     start = (block.features.reshape(m * n, p) @ models.reshape(p, -1)).reshape(
         m, n, *models.shape[1:]
@@ -284,7 +299,10 @@ def _local(block: Block, models: Single, contrasts: Single, schedule: Schedule) 
 
 
 def _residuals(scores: Single, labels: Single, contrasts: Single) -> Single:
-    """(softmax − one-hot)·Q. Classes come first meanwhile, so that all but the products goes along whole lines of memory."""
+    """(softmax − one-hot)·Q.
+
+    Classes come first meanwhile, so that all but the products runs along whole lines of memory.
+    """
     full: Single = contrasts @ scores.reshape(-1, contrasts.shape[1]).T
     full -= full.max(axis=0)
     np.exp(full, out=full)

@@ -1,18 +1,21 @@
 """Local differential privacy: every party randomises its own report, and nobody is trusted.
 
-What a party reports is what it sends in our method `moments`: the moments of its labels in whitened public coordinates, shortened to
-length b. There the sum gets noise once; here every report does, for the same distance of 2b between any two of them, before it leaves the
-party. The average of M independent noises is √M times as long as that of one on the sum, so the poll is planned as if √M parties took
-part: the plan's choice of directions, its ridge and its post-processing then fit the noise there is.
+A party reports what it sends in our method `moments`: the moments of its labels in whitened public
+coordinates, shortened to length b. There the sum gets noise once; here every report gets noise
+before it leaves the party, for the same distance of 2b between any two reports. The sum of M
+independent noises is √M times as long as one noise on the sum, so the poll is planned as if √M
+parties took part: the plan's choice of directions, its ridge and its post-processing then fit the
+actual noise.
 
-Guarantee: (ε, δ) for a party's whole data set, against everybody, the coordinator included; pure ε with δ = 0. One upload.
+Guarantee: (ε, δ) for a party's whole data set, against everybody including the coordinator; pure ε
+with δ = 0. One upload.
 
 Trust: nobody.
 
-Tuning: none; everything is from the public plan, as in `moments`.
+Tuning: none; everything comes from the public plan, as in `moments`.
 
-Source: Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith, "What can we learn privately?", FOCS 2008 (the model); Duchi, Jordan,
-Wainwright 2013 (what it costs at best).
+Source: Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith, "What can we learn privately?", FOCS
+2008 (the model); Duchi, Jordan, Wainwright 2013 (what it costs at best).
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ NUMBERS_AT_ONCE = 2**22
 def randomised_moments(
     data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
 ) -> list[float]:
-    """The moments of randomised reports, and the model that `moments` makes of them."""
+    """The moments of randomised reports, and the model that `moments` makes from them."""
     method, mechanism = planned_for(data, epsilon, delta)
     blocks = method.contribute(data.parties, Work())
     total = sum((rows.sum(axis=0) for _, rows in blocks), np.zeros(mechanism.dimension, np.int64))
@@ -49,7 +52,7 @@ def randomised_moments(
 
 
 def planned_for(data: PeerData, epsilon: float, delta: float) -> tuple[Moments, Mechanism]:
-    """The method whose noise on the mean is that of M randomised reports: the law is one party's own."""
+    """The method whose noise on the mean is that of M randomised reports, with one party's law."""
     auxiliary = AuxiliarySet(data.auxiliary, tuple(range(data.n_classes)))
     promise = Promise(epsilon=epsilon, delta=delta)
     n_units = max(2, round(math.sqrt(len(data.parties))))

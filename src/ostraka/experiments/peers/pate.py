@@ -1,4 +1,4 @@
-"""PATE: the parties' own classifiers vote on public queries, noisy winners become labels, a student learns from them.
+"""PATE: the parties' classifiers vote on public queries, and a student learns noisy winners.
 
     letter  name here   meaning
     Q       asked       how many auxiliary rows are voted on
@@ -6,23 +6,27 @@
     T       threshold   share of the parties that must agree, in Confident-GNMax
     μ       –           1/σ(ε, δ): what all steps together may spend, Σ (Δ_i/σ_i)² ≤ μ²  (data.py)
 
-Guarantee: (ε, δ), neighbours differ in one party's whole data set; data-independent. A replaced party can change its vote on every query,
-by √2 in L2 each: two counts move by 1.
+Guarantee: (ε, δ), neighbours differ in one party's whole data set; data-independent. A replaced
+party can change its vote on every query, by √2 in L2 each: two counts move by 1.
 
 - GNMax: argmax of the counts + N(0, σ₂²), for all Q queries: σ₂ = √(2Q)/μ.
-- Confident-GNMax: for every asked query the largest count + N(0, σ₁²) is compared with T·M (the largest count moves by at most 1); of
-  those that pass, the first A get the GNMax label. All checks are made before any label, so both numbers are fixed beforehand: σ₁ =
-  √Q/√(sμ²), σ₂ = √(2A)/√((1−s)μ²), where s is the share of the checks. If fewer pass, what is left of the budget is not used.
+- Confident-GNMax: for every asked query the largest count + N(0, σ₁²) is compared with T·M (the
+  largest count moves by at most 1); of those that pass, the first A get the GNMax label. All checks
+  are made before any label, so both numbers are fixed beforehand: σ₁ = √Q/√(sμ²),
+  σ₂ = √(2A)/√((1−s)μ²), where s is the checks' share of the budget. If fewer pass, the rest of the
+  budget is not used.
 
 Trust: a coordinator that sees the votes (or secure aggregation) and adds the noise. One upload.
 
-Tuning: for free. How many public directions everybody learns in, Q, A, T, s and the student's penalty are chosen by test accuracy, which
-favours this peer; the best setting is then measured with fresh noise.
+Tuning: for free. How many public directions everybody learns in, Q, A, T, s and the student's
+penalty are chosen by test accuracy, which favours this peer; the best setting is then measured with
+fresh noise.
 
-Why not the data-dependent loss of the paper: it is smaller where parties agree, but is itself private, and would have to be smoothed and
-noised before anybody may be told.
+Why not the data-dependent loss of the paper: it is smaller where parties agree, but is itself
+private, and would have to be smoothed and noised before anybody could be told.
 
-Source: Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson, "Scalable Private Learning with PATE", ICLR 2018.
+Source: Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson,
+"Scalable Private Learning with PATE", ICLR 2018.
 """
 
 from __future__ import annotations
@@ -63,11 +67,11 @@ __all__ = [
 ]
 
 LAMBDA = 1e-4
-"""Of the parties' own classifiers."""
+"""The regulariser of the parties' own classifiers."""
 ASKED = (25, 50, 100, 200, 400, 800, 1600, 6400, 25600)
 """Those beyond the auxiliary set stand for all of it."""
 PENALTIES = (0.1, 0.3, 1.0, 3.0)
-"""Of the student, times K over the number of labels."""
+"""Penalties of the student, times K over the number of labels."""
 
 VOTE_CHANGE = math.sqrt(2.0)
 """How far a replaced party moves one query's counts, in L2."""
@@ -79,7 +83,7 @@ Counts = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """Which auxiliary rows got one, and which."""
+    """Which auxiliary rows got a label, and which label."""
 
     rows: NDArray[np.intp]
     classes: Indices
@@ -172,12 +176,12 @@ def confident_labels(
 
 
 def answer_scale(epsilon: float, delta: float, answered: int, share: float = 1.0) -> float:
-    """σ₂ for so many labels, at this share of the budget."""
+    """σ₂ for this many labels, at this share of the budget."""
     return gaussian_scale(epsilon, delta, VOTE_CHANGE * math.sqrt(answered / share))
 
 
 def check_scale(epsilon: float, delta: float, asked: int, share: float) -> float:
-    """σ₁ for so many comparisons with the threshold."""
+    """σ₁ for this many comparisons with the threshold."""
     return gaussian_scale(epsilon, delta, LARGEST_COUNT_CHANGE * math.sqrt(asked / share))
 
 
@@ -199,7 +203,7 @@ def passes(
 
 @lru_cache(maxsize=len(DIRECTIONS))
 def votes(data: PeerData) -> Counts:
-    """The parties' votes on all auxiliary rows, N×K: teachers do not depend on ε, and train once."""
+    """The parties' votes on all auxiliary rows, N×K: teachers train once, whatever ε."""
     batches = trained_linear(data.parties, data.n_classes, LAMBDA, "logistic", 1, None)
     counted = [linear_counts(weights, data.auxiliary, data.n_classes) for weights in batches]
     counts: Counts = np.sum(counted, axis=0)

@@ -1,10 +1,13 @@
-"""All private rows in one place and scikit-learn's logistic regression on them: NOT private, a mark to aim at.
+"""All private rows in one place, with scikit-learn's logistic regression: a mark to aim at.
 
-Guarantee: none; ε and δ are ignored, and every draw is the same. Trust: whoever holds the pool sees everything. Tuning: for free, the
-best of a few regularisers by test accuracy.
+NOT private.
 
-What differentially private training on pooled data promises (DP-SGD, diffprivlib) is about one SAMPLE. A party with n samples is then
-protected by group privacy only: n·ε for pure ε. To protect whole parties it must run at ε/n; see benchmarks/diffprivlib_peer.
+Guarantee: none; ε and δ are ignored, and every draw is the same. Trust: whoever holds the pool
+sees everything. Tuning: for free, the best of a few regularisers by test accuracy.
+
+The promise of differentially private training on pooled data (DP-SGD, diffprivlib) is about one
+SAMPLE. A party with n samples is then protected only by group privacy: n·ε for pure ε. To protect
+whole parties it must run at ε/n; see benchmarks/diffprivlib_peer.
 """
 
 from __future__ import annotations
@@ -42,9 +45,8 @@ def _accuracy(data: PeerData, lambda_: float) -> float:
     from sklearn.linear_model import LogisticRegression
 
     parties, test = data.parties, data.test
-    strength = 1.0 / (
-        lambda_ * len(parties.labels)
-    )  # scikit-learn divides by it, and adds the losses up
+    # scikit-learn divides the penalty by it, and adds the losses up.
+    strength = 1.0 / (lambda_ * len(parties.labels))
     model = LogisticRegression(C=strength, fit_intercept=False, max_iter=MOST_ITERATIONS).fit(
         parties.features, parties.labels
     )

@@ -1,1 +1,1 @@
-"""From what was released to a model: free of budget, because nothing private is left in it."""
+"""From what was released to a model: costs no budget, because nothing private is left in it."""

@@ -1,15 +1,17 @@
-"""From a released statistic to a model: free of budget, because nothing private is left in it.
+"""From a released statistic to a model: costs no budget, as nothing private is left in it.
 
     letter  name here   meaning
     X       features    the public auxiliary features, N×p, and Φ (`white`) their whitened form, N×k
     Q       contrasts   K×(K−1), orthonormal columns orthogonal to 1
-    Y       target      the noisy statistic, k×(K−1): about ΦᵀSQ/N for the soft labels S that it came from
+    Y       target      the noisy statistic, k×(K−1): about ΦᵀSQ/N for the soft labels S behind it
     ν       noise       standard deviation of one coordinate of Y
-    q       shares      a weight for each row of X, with sum 1: 1/N unless the private rows are distributed otherwise (`shift`)
+    q       shares      a weight for each row of X, with sum 1: 1/N unless the private rows are
+                        distributed differently (`shift`)
 
-A noisy Y need not belong to any labelling. `feasible_labels` finds soft labels whose statistic is nearest to it; `ridge` fits them, with a
-penalty that grows with the noise; `self_trained` lets the model label X once more and fits its own answers, which rounds off what the noise
-bent. None of this sees private data, so none of it needs a bound, and a failure of it would cost accuracy only.
+A noisy Y need not belong to any labelling. `feasible_labels` finds soft labels whose statistic is
+nearest to it. `ridge` fits them, with a penalty that grows with the noise. `self_trained` lets the
+model label X once more and fits its own answers, which smooths out what the noise bent. None of
+this sees private data, so none of it needs a bound, and a failure of it would only cost accuracy.
 """
 
 from __future__ import annotations
@@ -32,22 +34,22 @@ __all__ = [
 
 STEPS = 12
 SIGNAL_POWER = 1.5
-"""Directions are taken to hold signal in proportion to their value to this power."""
+"""A direction is assumed to hold signal in proportion to its value to this power."""
 
 
 def signal_shares(values: Array) -> Array:
-    """How the signal is taken to be spread over the directions: in proportion to a power of their values."""
-    powers = (
-        values / values.max()
-    ) ** SIGNAL_POWER  # relative to the largest: a set without extent has tiny ones
+    """The assumed shares of signal in each direction: in proportion to a power of its value."""
+    # Relative to the largest value: in a set without extent all of them are tiny.
+    powers = (values / values.max()) ** SIGNAL_POWER
     shares: Array = powers / powers.sum()
     return shares
 
 
 def best_k(values: Array, spread: Array, n_classes: int, n_samples: int) -> int:
-    """How many directions to release, from public things: the k that keeps most of the signal.
+    """How many directions to release, from public values: the k that keeps most of the signal.
 
-    Σ q²/(q + K(ν² + 1/N)) over the kept directions, with q their share of the signal, ν² = `spread[k−1]` the noise that k bring.
+    Maximises Σ q²/(q + K(ν² + 1/N)) over the kept directions, where q is a direction's share of
+    the signal and ν² = `spread[k−1]` is the noise that k directions bring.
     """
     shares = signal_shares(values)
     kept = [
@@ -65,9 +67,12 @@ def uniform(rows: Array) -> Array:
 def feasible_labels(
     white: Array, contrasts: Array, target: Array, shares: Array | None = None, n_steps: int = STEPS
 ) -> Array:
-    """Rows of S in the simplex with ‖Φᵀdiag(q)SQ − Y‖ small: accelerated projected gradient from uniform labels.
+    """Rows of S in the simplex with ‖Φᵀdiag(q)SQ − Y‖ small.
 
-    In the metric diag(q) the step is one over the largest eigenvalue of Φᵀdiag(q)Φ, which is I for q = 1/N.
+    Found by accelerated projected gradient descent, starting from uniform labels.
+
+    In the metric diag(q) the step is one over the largest eigenvalue
+    of Φᵀdiag(q)Φ, which is I for q = 1/N.
     """
     n_classes = contrasts.shape[0]
     step = (
@@ -126,7 +131,7 @@ def ridge(features: Array, labels: Array, penalty: float, shares: Array | None =
 def self_trained(
     features: Array, weights: Array, shares: Array | None = None, penalty: float | None = None
 ) -> Array:
-    """Fit the model's own answers on X, with a penalty of K/N unless another one is given."""
+    """Fit the model's own answers on X, with a penalty of K/N unless another is given."""
     n_classes = weights.shape[1]
     answers = np.eye(n_classes)[(features @ weights).argmax(axis=1)]
     return ridge(

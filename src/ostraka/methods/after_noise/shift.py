@@ -1,13 +1,17 @@
-"""Covariate shift: are the parties' samples distributed like the auxiliary ones, and what to do if not. Free of budget.
+"""Covariate shift: are the parties' samples distributed like the auxiliary ones, and what if not?
+
+All of it costs no budget.
 
     letter  name here  meaning
-    –       gaps       how far what was released lies from what the auxiliary set would give, number by number
+    –       gaps       how far each released number lies from what the auxiliary set would give
     –       variances  of the gaps, if there is no shift: noise and sampling
     q       shares     a weight for each auxiliary row, with sum 1; 1/N without shift
 
-`moments` and `cells` take the auxiliary rows for a picture of the private ones. Where that is wrong, the model is biased, and no ε helps.
-What was released tells, because parts of it do not depend on labels: the private mass of each cell, the private mean feature. `surprise`
-says by how many standard deviations they are off; from `ALARM` on the auxiliary rows are weighted until they fit what was released.
+`moments` and `cells` take the auxiliary rows to be a picture of the private ones. Where that is
+wrong, the model is biased, and no ε helps. The released numbers show it, because parts of them do
+not depend on labels: the private mass of each cell, the private mean feature. `surprise` says by
+how many standard deviations they are off; from `ALARM` on, the auxiliary rows are weighted until
+they fit what was released.
 
 All of this is post-processing of noisy numbers; nothing private is seen.
 """
@@ -21,15 +25,21 @@ from ostraka.solve.losses import Array
 __all__ = ["ALARM", "remark", "shrunken", "surprise", "tilted"]
 
 ALARM = 5.0
-"""Standard deviations: noise alone hardly ever gets there, a shift that matters is far beyond."""
+"""Standard deviations: noise alone hardly ever gets there, a shift that matters goes far beyond."""
 SPREAD = 6.0
-"""The variance of a squared gap over its squared mean is at most about this for our laws: 2 for a Gaussian, 5 for Laplace noise."""
+"""The variance of a squared gap over its squared mean is at most about this for our laws.
+
+It is 2 for a Gaussian and 5 for Laplace noise.
+"""
 NEWTON_STEPS = 50
 ENOUGH = 1e-9
 
 
 def surprise(gaps: Array, variances: Array) -> float:
-    """How many standard deviations Σ gap²/variance lies above what it is without shift; below `ALARM` that says nothing."""
+    """How many standard deviations Σ gap²/variance lies above its mean without shift.
+
+    Below `ALARM` that says nothing.
+    """
     return float((_squares(gaps, variances) - gaps.size) / np.sqrt(SPREAD * gaps.size))
 
 
@@ -37,22 +47,29 @@ def remark(shift: float | None, weighted: bool) -> str | None:
     """What to tell people about a release's shift; None if there is nothing to tell."""
     if shift is None or not shift > ALARM:
         return None
-    found = f"The parties' samples are not distributed like the auxiliary ones: what was released is {shift:.0f} standard deviations off."
+    found = (
+        "The parties' samples are not distributed like the auxiliary ones: "
+        f"what was released is {shift:.0f} standard deviations off."
+    )
     if weighted:
         return f"{found} The auxiliary samples were weighted to fit; better ones would help more."
-    return f"{found} The model may be poor where they differ. Better auxiliary samples help; so may shift=True, in another release."
+    return (
+        f"{found} The model may be poor where they differ. "
+        "Better auxiliary samples help; so may shift=True, in another release."
+    )
 
 
 def shrunken(gaps: Array, variances: Array) -> Array:
-    """The gaps less what noise has put there, on the whole   [James and Stein 1961]."""
+    """The gaps, less what noise has added to them on the whole   [James and Stein 1961]."""
     kept: Array = gaps * max(0.0, 1.0 - gaps.size / max(_squares(gaps, variances), 1.0))
     return kept
 
 
 def tilted(white: Array, target: Array, penalty: float) -> Array:
-    """Shares q ∝ exp(θ·z_i) with Σ q_i z_i near the target: Newton's method on log Σ exp(θ·z_i) − θ·target + penalty‖θ‖²/2.
+    """Shares q ∝ exp(θ·z_i) with Σ q_i z_i near the target.
 
-    Convex; the penalty keeps θ finite where no weighting reaches the target.
+    Newton's method on log Σ exp(θ·z_i) − θ·target + penalty‖θ‖²/2, which is convex; the penalty
+    keeps θ finite where no weighting reaches the target.
     """
     theta = np.zeros(white.shape[1])
     value, shares = _log_partition(white, theta, target, penalty)

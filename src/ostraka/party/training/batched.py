@@ -3,17 +3,20 @@
     letter  name here   meaning
     n, d    –           samples and features of one party; n is small, d may be larger
     G       gram        XXᵀ of one party
-    A       dual        w = XᵀA: a minimiser lies in the span of its samples, so A (n numbers per output) says it all
+    A       dual        w = XᵀA: a minimiser lies in the span of its samples, so A (n numbers per
+                        output) determines it
     V       –           (∂ℓ/∂z)/n + λA: the gradient is XᵀV, and its squared norm ⟨V, GV⟩
     S       –           a root of the curvature of one sample: ∂²ℓ/∂z² = n·SSᵀ
 
-Newton's step in A is (V − S(SᵀGS + λI)⁻¹SᵀGV)/λ, a system of size n (binary) or nK (softmax) instead of d or dK. One compiled loop runs
-over the parties on all cores; what a general solver spends on calls and checks per problem is what this saves.
+Newton's step in A is (V − S(SᵀGS + λI)⁻¹SᵀGV)/λ, a system of size n (binary) or nK (softmax)
+instead of d or dK. One compiled loop runs over the parties on all cores, and saves what a general
+solver spends on calls and checks for each problem.
 
-Guarantee: every returned vector has ‖∇R‖ ≤ tolerance, rounding included: the gradient is evaluated again at the returned weights, its
-rounding bounded as in solve/risk.py, and a party that does not reach it is handed to the general solver, which always does.
+Guarantee: every returned vector has ‖∇R‖ ≤ tolerance, rounding included. The gradient is evaluated
+again at the returned weights, with its rounding bounded as in solve/risk.py. A party that does not
+reach the tolerance is handed to the general solver, which always does.
 
-Without numba (extra `experiments`) the general solver does all.
+Without numba (extra `experiments`) the general solver does everything.
 """
 
 from __future__ import annotations
@@ -33,12 +36,12 @@ from ostraka.solve.risk import gamma
 __all__ = ["can_batch", "train_batched"]
 
 LARGEST_SYSTEM = 256
-"""Parties with a larger Newton system than this go to the general solver, which is as fast for them."""
+"""Parties with a larger Newton system go to the general solver, which is as fast for them."""
 TOLERANCE = 1e-9
 
 
 def can_batch(features: Any, loss: str) -> bool:
-    """Dense features, a smooth loss, and numba installed."""
+    """Whether features are dense, the loss is smooth and numba is installed."""
     return not hasattr(features, "tocsr") and loss == "logistic" and find_spec("numba") is not None
 
 
@@ -50,9 +53,10 @@ def train_batched(
     lambda_: float,
     tolerance: float = TOLERANCE,
 ) -> Array:
-    """The weights of every party: rows starts[j]:starts[j+1] are those of party j. (M, d) for two classes, (M, d, K) for more.
+    """The weights of every party: (M, d) for two classes, (M, d, K) for more.
 
-    A party without rows has the weights 0, which minimise what is left of its risk.
+    Rows starts[j]:starts[j+1] are those of party j. A party without rows has the weights 0, which
+    minimise what is left of its risk.
     """
     features = np.ascontiguousarray(features, dtype=np.float64)
     n_parties, d = len(starts) - 1, features.shape[1]
@@ -62,9 +66,8 @@ def train_batched(
     sizes = np.diff(starts)
     small = (sizes > 0) & (sizes * outputs <= LARGEST_SYSTEM)
     shares = labels.astype(np.float64)[:, None] if outputs == 1 else np.eye(n_classes)[labels]
-    from ostraka.party.training.kernels import (
-        all_parties,
-    )  # compiled when first used, then kept on disk
+    # Compiled when first used, then kept on disk.
+    from ostraka.party.training.kernels import all_parties
 
     all_parties(
         features, shares, np.asarray(starts), small, lambda_, 0.1 * tolerance, weights, norms
@@ -94,7 +97,6 @@ def _bounds(
         )
         here = sizes == size
         at_zero, at_one = shape.gradient_rounding(0.0), shape.gradient_rounding(1.0)
-        bounds[here] += (at_zero + (at_one - at_zero) * lengths[here]) * (
-            1.0 + 1e-9
-        )  # linear in ‖w‖, each party by itself
+        # The rounding is linear in ‖w‖, for each party separately.
+        bounds[here] += (at_zero + (at_one - at_zero) * lengths[here]) * (1.0 + 1e-9)
     return bounds

@@ -5,21 +5,23 @@
     X       features    the N rows of the auxiliary set, inside the unit ball
     M       n_parties   how many classifiers
 
-Guarantee: the counts are those of M ballots, one by one: with two classes party j votes for index 1 where x·w_j ≥ 0,
-otherwise for index 0; with a column per class for the largest score. Of equal ones the first wins, counting from the
-party's own class `first[j]` on and round: ties are common, because classes that a party has never seen score alike, and
-a rule that always favours the lowest index would bend the shares of votes (by 0.02 of accuracy on HAR).
+Guarantee: the counts are those of M ballots, one by one: with two classes party j votes for index 1
+where x·w_j ≥ 0, otherwise for index 0; with a column per class, for the largest score. Among equal
+scores the first wins, counting from the party's own class `first[j]` on and round. Ties are common,
+because classes that a party has never seen score alike, and a rule that always favours the lowest
+index would bend the shares of votes (by 0.02 of accuracy on HAR).
 
-Scores are sums of whole numbers: weights and rows are rounded to 25 bits, each party's by itself, so that every
-product and sum is exact in doubles (`products.proof.md`). What a party votes does not depend on who else is in the
-block, not even where scores tie.
+Scores are sums of whole numbers: weights and rows are rounded to 25 bits, each party's on its own,
+so that every product and sum is exact in doubles (`products.proof.md`). A party's votes do not
+depend on who else is in the block, not even where scores tie.
 
-How: a block of scores is one matrix product, kept small enough to stay in the cache until its signs have been counted.
-Parties lie along the first axis, and at most 255 at a time, so that adding up votes is a sum of bytes along whole lines
-of memory, which costs a few hundredths of the product. The N by M scores never exist at once.
+How: a block of scores is one matrix product, kept small enough to stay in the cache until its signs
+have been counted. Parties lie along the first axis, and at most 255 at a time, so that adding up
+votes is a sum of bytes along whole lines of memory, which costs a few hundredths of the product.
+The N by M scores never exist at once.
 
-Why not sum the scores' signs with `count_nonzero` or an integer sum? Both widen every byte to eight first, and take as
-long as the product.
+Why not sum the scores' signs with `count_nonzero` or an integer sum? Both first widen every byte to
+eight, and take as long as the product.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from ostraka.public.preprocessing import Features, is_sparse
 __all__ = ["linear_counts"]
 
 PARTIES_PER_BYTE = 255
-"""So many votes can be counted in one byte."""
+"""The most votes that can be counted in one byte."""
 
 Scores = NDArray[np.float64]
 """One block, of shape (parties, samples)."""
@@ -59,8 +61,8 @@ def linear_counts(
         features: (N, d), dense or csr, every row inside the unit ball.
         n_classes: K.
         first: for each party the class that wins its ties first; None: 0, 1, 2, ... and round.
-        chunk_rows: samples per block. With chunk_parties it says how much memory is needed: 8 bytes
-            for each of their product.
+        chunk_rows: samples per block; times chunk_parties it says how much memory is needed:
+            8 bytes for each.
         chunk_parties: parties per block, at most 255.
 
     """
@@ -93,7 +95,7 @@ def _check_weights(weights: NDArray[Any], n_features: int, n_classes: int) -> No
 def _rotated_blocks(
     weights: NDArray[Any], first: NDArray[Any] | None, n_classes: int, chunk_parties: int
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Parties with the same first class together, their columns in the order in which ties are decided."""
+    """Parties grouped by first class, with their columns in the order in which ties are decided."""
     if weights.ndim == 2:  # one score, whose sign decides
         firsts = np.zeros(len(weights), dtype=np.int64)
     else:
@@ -106,9 +108,10 @@ def _rotated_blocks(
 
 
 def _whole_weights(weights: NDArray[Any], places: NDArray[Any]) -> NDArray[np.float64]:
-    """One matrix (d, parties) for each score that is compared, stacked, in whole numbers; NaN and infinity are refused.
+    """One matrix (d, parties) of whole numbers for each score that is compared, stacked.
 
-    A party's weights are divided by a power of two that makes the longest column at most 1, which changes no comparison.
+    NaN and infinity are refused. A party's weights are divided by a power of two that makes the
+    longest column at most 1, which changes no comparison.
     """
     with np.errstate(all="ignore"):
         columns = np.atleast_3d(weights).astype(np.float64).transpose(2, 1, 0)
@@ -141,8 +144,8 @@ def _block_counts(
     votes = np.zeros(best.shape, dtype=np.min_scalar_type(n_classes - 1))
     for index in range(1, n_classes):
         scores = _scores(parties[index], features)
-        # Strictly larger: of equal scores the earliest keeps the vote. Indices only grow, so the latest one is the
-        # maximum, which numpy takes many times faster than it writes where a mask says so.
+        # Strictly larger: among equal scores the earliest keeps the vote. Indices only grow, so
+        # the latest one is the maximum, which numpy computes many times faster than a masked write.
         np.maximum(votes, (scores > best).view(np.uint8) * votes.dtype.type(index), out=votes)
         np.maximum(best, scores, out=best)
     return np.stack([_counted(votes == index) for index in range(n_classes)])

@@ -1,21 +1,24 @@
 """Classifiers that parties send as files: ONNX and skops, and nothing else.
 
-    kind      what it is                        how it is asked
-    .onnx     a graph of standard operators     in a process of its own, with bounds on time and memory (Linux)
-    .skops    a scikit-learn object in JSON     in this process, after every type in it was found in a list
-              and numpy arrays
+    kind      what it is                       how it is asked
+    .onnx     a graph of standard operators    in a process of its own, with bounds on time and
+                                               memory (Linux)
+    .skops    a scikit-learn object in JSON    in this process, after every type in it was found
+              and numpy arrays                 in a list
 
-Guarantee: no code that stands in a file is executed, whatever the file is. Its kind must be told alike by its name and by its content;
-pickle and joblib files are never opened. Sizes are bounded before anything is read or unpacked. An ONNX graph that is endless, enormous or
-crashes ends its own process, with an error here that says which bound was hit; no process is left behind.
+Guarantee: no code in a file is executed, whatever the file is. Its name and its content must agree
+on its kind; pickle and joblib files are never opened. Sizes are bounded before anything is read or
+unpacked. An ONNX graph that is endless, enormous or crashes ends its own process, with an error
+here that says which bound was hit; no process is left behind.
 
-Not covered: system calls of that process are not filtered; its limits bound what a graph can use up, and faults of onnxruntime itself are
-out of scope. A skops file is asked in this process, without bounds on time and memory, and a type in `trusted` is trusted with all that it
-can do: scikit-learn's compiled parts, such as trees, do not expect arrays that were forged. What reading it takes is bounded (see
-`skops_file`). From parties that are not trusted take ONNX.
+Not covered: system calls of that process are not filtered; its limits bound what a graph can use
+up, and faults of onnxruntime itself are out of scope. A skops file is asked in this process,
+without bounds on time and memory, and a type in `trusted` is trusted with everything it can do:
+scikit-learn's compiled parts, such as trees, do not expect forged arrays. What reading takes is
+bounded (see `skops_file`). From parties that are not trusted, take ONNX.
 
-Why not run ONNX on other systems with a clock alone? A graph of a hundred bytes can ask for a terabyte. Elsewhere files are refused; a
-function that asks onnxruntime is a classifier too.
+Why not run ONNX on other systems with a clock alone? A graph of a hundred bytes can ask for a
+terabyte. Elsewhere files are refused; a function that asks onnxruntime is a classifier too.
 """
 
 from __future__ import annotations
@@ -47,8 +50,9 @@ OTHERS_ARE_CLOSED = "does not end in .onnx or .skops; other files, such as pickl
 class LoadedClassifier:
     """A classifier from a file, to be asked like any other (see `asking`).
 
-    It has `predict` if the model gives labels, `predict_proba` if it gives probabilities or scores, and `classes_` if it tells them. Use it
-    in a `with` statement or close it; otherwise its process ends when nothing refers to it any more.
+    It has `predict` if the model gives labels, `predict_proba` if it gives probabilities or scores,
+    and `classes_` if it tells them. Use it in a `with` statement or close it; otherwise its process
+    ends when nothing refers to it any more.
     """
 
     predict: Callable[[Samples], Array]
@@ -60,7 +64,7 @@ class LoadedClassifier:
     ) -> None:
         self.file = file
         self._close = close
-        # As attributes of this object alone: whoever asks looks whether they are there.
+        # Set on this object alone: whoever asks checks whether they are there.
         for name, value in asked.items():
             setattr(self, name, value)
 
@@ -82,12 +86,12 @@ class LoadedClassifier:
 def load_classifier(
     path: str | os.PathLike[str], *, trusted: Iterable[str] = (), limits: Limits = DEFAULT_LIMITS
 ) -> LoadedClassifier:
-    """Read a classifier that came from anyone.
+    """Read a classifier from an untrusted sender.
 
     Args:
         path: a file whose name ends in .onnx or .skops.
-        trusted: names of types that a skops file may hold besides those that skops itself finds harmless, such as
-            "sklearn.tree._tree.Tree". Allow only types whose code you know.
+        trusted: names of types that a skops file may hold besides those that skops itself finds
+            harmless, such as "sklearn.tree._tree.Tree". Allow only types whose code you know.
         limits: what it may use.
 
     """
@@ -104,7 +108,7 @@ def load_classifier_bytes(
     trusted: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
 ) -> LoadedClassifier:
-    """The same for a classifier that arrived inside another file; its name tells its kind."""
+    """The same for a classifier that arrived inside another file; its name gives its kind."""
     read = _reader(name)
     if len(content) > limits.file_bytes:
         problem = f"{name} has {len(content)} bytes, more than {limits.file_bytes}"
@@ -130,9 +134,8 @@ def _not_empty(name: str, content: bytes) -> bytes:
 
 
 def _checked_names(trusted: Iterable[str]) -> frozenset[str]:
-    names = (
-        () if isinstance(trusted, str) else tuple(trusted)
-    )  # a single text would be a list of letters
+    # A single text would become a list of letters.
+    names = () if isinstance(trusted, str) else tuple(trusted)
     if isinstance(trusted, str) or not all(isinstance(name, str) for name in names):
         raise ParameterError(
             "trusted",

@@ -1,4 +1,7 @@
-"""Compiled loops of `batched.py`: what they compute and why is told there. Importing this module needs numba."""
+"""Compiled loops of `batched.py`, which explains what they compute and why.
+
+Importing this module needs numba.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from ostraka.solve.losses import Array
 
 __all__ = ["all_parties"]
 
-# Sums may be taken in any order, several at a time: the rounding bounds hold for every order (solve/risk.proof.md).
+# Sums may be taken in any order, several at a time: the rounding bounds hold for every order
+# (solve/risk.proof.md).
 ANY_ORDER = {"reassoc", "contract", "nsz"}
 
 jit = numba.njit(cache=True, error_model="numpy", fastmath=ANY_ORDER)

@@ -1,4 +1,7 @@
-"""A party's own linear classifier, trained by the certified solver: what `avg` averages, and one of many that may vote."""
+"""A party's own linear classifier, trained by the certified solver.
+
+It is what `avg` averages, and one of many classifiers that may vote.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def train(
     loss: str = "logistic",
     party: object = "unnamed",
 ) -> Array:
-    """The weights that minimise the regularised risk of one party's samples; one class alone is allowed."""
+    """The weights that minimise one party's regularised risk; a single class is allowed."""
     indices = task.indices(labels)
     if indices.size == 0:
         raise EmptyPartyError(party)

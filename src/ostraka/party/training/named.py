@@ -41,7 +41,7 @@ NAMES = ("linear", *_MAKERS, "mixed")
 
 
 def named(name: str) -> Any:
-    """The unfitted classifier of this name; None for "linear", the paper's own; a list for "mixed"."""
+    """The unfitted classifier of this name; None for "linear", the paper's; a list for "mixed"."""
     if name == "linear":
         return None
     if name == "mixed":

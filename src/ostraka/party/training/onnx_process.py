@@ -1,4 +1,7 @@
-"""The caller's side of an ONNX classifier: a process that runs the graph (`onnx_worker`), the pipes to it, the clock that ends it."""
+"""The caller's side of an ONNX classifier.
+
+It has a process that runs the graph (`onnx_worker`), the pipes to it, and the clock that ends it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ __all__ = ["OnnxModel", "Worker"]
 Array: TypeAlias = NDArray[Any]
 
 START_SECONDS = 60.0
-"""How long the packages may take to be imported; no part of the file has been read by then."""
+"""How long importing the packages may take; no part of the file has been read by then."""
 
 REQUEST_BYTES = 2**24
 """Rows are sent in parts of about this size."""
@@ -46,7 +49,8 @@ ANSWER_BYTES = 2**16
 REMEDIES: dict[str, str] = {
     "time": "If it is merely slow, allow more with Limits(seconds=...).",
     "memory": "If it is merely large, allow more with Limits(memory_bytes=...).",
-    "crash": "A lack of memory can end it so (see Limits); otherwise ask the party for another file.",
+    "crash": "It may have run out of memory (see Limits); "
+    "otherwise ask the party for another file.",
     "answer": "Ask the party for another file.",
     "closed": "Load it again.",
 }
@@ -63,8 +67,8 @@ main(float(sys.argv[1]), int(sys.argv[2]))
 class OnnxModel:
     """Turns rows into requests and answers into labels and probabilities.
 
-    A process that a request ended is started again for the next one: otherwise one private auxiliary sample, on which
-    the graph fails, would take the votes on all later ones with it.
+    A process that a request ended is started again for the next one. Otherwise one private
+    auxiliary sample on which the graph fails would take the votes on all later ones with it.
     """
 
     def __init__(self, file: str, content: bytes, limits: Limits) -> None:
@@ -77,7 +81,7 @@ class OnnxModel:
         return self._answers(Kind.LABELS, rows)
 
     def predict_proba(self, rows: Samples) -> Array:
-        """What the graph gives for each class; of scores in maps the columns are sorted by class."""
+        """What the graph gives for each class; columns of scores in maps are sorted by class."""
         return self._answers(Kind.SCORES, rows)
 
     def close(self) -> None:
@@ -163,7 +167,8 @@ class Worker:
         if kind != Kind.READY:
             self.close()
             raise ImportError(
-                f"onnxruntime does not start: {text_of(array)}. Try: pip install --upgrade 'ostraka[models]'"
+                f"onnxruntime does not start: {text_of(array)}. "
+                "Try: pip install --upgrade 'ostraka[models]'"
             )
 
     def load(self, content: bytes) -> Signature:
@@ -207,7 +212,10 @@ class Worker:
     def _exchange(
         self, sent: tuple[Kind, Array] | None, seconds: float, bytes_bound: int
     ) -> tuple[Kind, Array]:
-        """Send a frame and receive one; whatever goes wrong, the process is ended, because the pipes would be out of step."""
+        """Send a frame and receive one; if anything goes wrong, end the process.
+
+        Otherwise the pipes would be out of step.
+        """
         self._check_is_open()
         deadline = time.monotonic() + seconds
         try:
@@ -278,15 +286,15 @@ class Worker:
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return self._failed(
             "crash",
-            f"crashed: its process ended with {how}, memory bound {_readable(self._limits.memory_bytes)}",
+            f"crashed: its process ended with {how}, "
+            f"memory bound {_readable(self._limits.memory_bytes)}",
         )
 
 
 def _started(limits: Limits) -> subprocess.Popen[bytes]:
-    """A Python without environment, user packages or working directory, that finds the same packages as this one."""
-    environment = dict.fromkeys(
-        ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-    )  # threads take address space
+    """A Python without environment, user packages or working directory, but with our packages."""
+    # Every thread takes address space, which is bounded.
+    environment = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     if "LD_LIBRARY_PATH" in os.environ:  # some Pythons do not start without
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
     places = [
@@ -317,15 +325,14 @@ def _started(limits: Limits) -> subprocess.Popen[bytes]:
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    """Where it is written to, and where it is read from."""
+    """The pipe to write to and the pipe to read from."""
     return process.stdin, process.stdout  # type: ignore[return-value]
 
 
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:
     """Kill, close and wait, so that no zombie is left."""
-    if (
-        os.getpid() != owner
-    ):  # a fork of the caller has a copy of this object, and must leave the process alone
+    # A fork of the caller has a copy of this object, and must leave the process alone.
+    if os.getpid() != owner:
         return
     process.kill()
     for pipe in _pipes(process):

@@ -1,21 +1,25 @@
 """The process in which a party's ONNX file runs, and the frames in which it talks to `files`.
 
     calling process                   worker
-                                ◄──   READY        the packages are imported, nothing foreign was read
+                                ◄──   READY    the packages are imported, nothing foreign was read
     MODEL   the bytes of a file ──►
-                                ◄──   ANSWER       what the graph takes and gives (`Signature`)
+                                ◄──   ANSWER   what the graph takes and gives (`Signature`)
     LABELS or SCORES   rows     ──►
-                                ◄──   ANSWER       one label or one row of scores for each row; any number of times
+                                ◄──   ANSWER   one label or one row of scores for each row;
+                                               any number of times
 
-Instead of ANSWER there may come REFUSED (the file is not allowed), OUT_OF_MEMORY or FAILED, with a text. A frame is a fixed header and the
-bytes of one array. Its size follows from the header and is bounded before anything is allocated; nothing in it is ever executed.
+REFUSED (the file is not allowed), OUT_OF_MEMORY or FAILED may come instead of ANSWER, with a text.
+A frame is a fixed header and the bytes of one array. Its size follows from the header and is
+bounded before anything is allocated; nothing in it is ever executed.
 
-Guarantee: before the first foreign byte is read, the process has given up opening files, writing to files and dumping core, and memory
-beyond its bound; every frame has a bound on processor time, which also ends a worker whose caller is gone. The session sees only what was
-checked here: the model without unknown fields, written out again, with operators of ai.onnx and ai.onnx.ml alone, all data inside the file.
+Guarantee: before the first foreign byte is read, the process has given up opening files, writing to
+files, dumping core, and memory beyond its bound. Every frame has a bound on processor time, which
+also ends a worker whose caller is gone. The session sees only what was checked here: the model
+without unknown fields, written out again, with operators of ai.onnx and ai.onnx.ml alone, and all
+data inside the file.
 
-Not covered: system calls are not filtered. The limits bound what a graph can use up; a fault of onnxruntime that lets a file run code of
-its own is out of scope.
+Not covered: system calls are not filtered. The limits bound what a graph can use up; a fault of
+onnxruntime that lets a file run code of its own is out of scope.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ LABELS = ("tensor(int64)", "tensor(int32)", "tensor(string)")
 SCORE_MAPS = ("seq(map(int64,tensor(float)))", "seq(map(string,tensor(float)))")
 
 TEXT_BOUND = 500
-"""Characters of a message that may come from the file's own names."""
+"""Characters in a message that may come from the file's own names."""
 
 ITEM_BYTES_BOUND = 4096
 """The longest label has a quarter as many characters."""
@@ -96,7 +100,7 @@ HEADER_BYTES = _HEADER.size
 @final
 @dataclass(frozen=True, slots=True)
 class FrameHeader:
-    """What follows: the kind of frame, and type and shape of its array."""
+    """What follows: the kind of frame, and the type and shape of its array."""
 
     kind: Kind
     dtype: np.dtype[Any]
@@ -122,7 +126,7 @@ class FrameHeader:
 
     @classmethod
     def from_bytes(cls, received: bytes, *, bytes_bound: int) -> Self:
-        """Read a header; `FormatError` unless it is one and its array has at most `bytes_bound` bytes."""
+        """Read a header; `FormatError` unless it is one and its array fits into `bytes_bound`."""
         mark, kind, code, n_dimensions, item_bytes, *sizes = _HEADER.unpack(received)
         if (
             mark != _MARK
@@ -159,7 +163,7 @@ def text_array(text: str) -> Array:
 
 
 def text_of(array: Array) -> str:
-    """The text of a frame, cut to a bounded length and without what could move a terminal's cursor."""
+    """The text of a frame, cut to a bounded length, without what could move a terminal's cursor."""
     text = array.tobytes().decode("utf-8", "replace")
     return "".join(c if c.isprintable() else " " for c in text[:TEXT_BOUND]).strip().rstrip(".")
 
@@ -170,7 +174,7 @@ class Signature:
     """What a graph takes and gives."""
 
     dtype: str
-    """Of the rows: "<f4" or "<f8"."""
+    """The type of the rows: "<f4" or "<f8"."""
     n_columns: int | None
     """None: the graph does not say."""
     labels: bool
@@ -295,7 +299,7 @@ class _Channel:
 
 
 def _limit_everything(memory_bytes: int) -> None:
-    """From here on: no new files, no writing, no core dumps, and only so much more memory than the packages themselves took."""
+    """From here on: no new files, no writing, no core dumps, and a bound on further memory."""
     import resource
 
     own_bytes = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
@@ -307,7 +311,10 @@ def _limit_everything(memory_bytes: int) -> None:
 
 
 def _limit_processor(seconds: float) -> None:
-    """Allow this frame its own processor time. The caller's clock is stricter; this one still runs when the caller is gone."""
+    """Allow this frame its own processor time.
+
+    The caller's clock is stricter; this one still runs when the caller is gone.
+    """
     import resource
 
     most = math.ceil(time.process_time() + seconds) + 1
@@ -315,7 +322,7 @@ def _limit_processor(seconds: float) -> None:
 
 
 def _checked_model(content: bytes) -> bytes:
-    """The same model, written out from what was checked: no reader can find more in it than stood here."""
+    """The same model, written out from what was checked: no reader can find more in it."""
     import onnx
 
     try:
@@ -333,7 +340,10 @@ def _checked_model(content: bytes) -> bytes:
 
 
 def _refuse_what_reaches_outside(model: Any) -> None:
-    """Look at every message of the model, wherever it stands: subgraphs, attributes, training information, whatever comes to the format."""
+    """Look at every message of the model, wherever it is.
+
+    In subgraphs, attributes, training information, and whatever the format gains later.
+    """
     import onnx
 
     pending = [model]
@@ -357,7 +367,8 @@ def _refuse_what_reaches_outside(model: Any) -> None:
         ):
             raise FormatError(
                 "ONNX classifier",
-                f"it uses the operator domain {message.domain!r}; allowed are ai.onnx and ai.onnx.ml",
+                f"it uses the operator domain {message.domain!r}; "
+                "allowed are ai.onnx and ai.onnx.ml",
             )
         for field, value in message.ListFields():
             if field.message_type is not None:
@@ -388,9 +399,10 @@ def _session(model: bytes) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    # The arena takes memory in steps of doubling size, so that the bound would be hit at half its value.
+    # The arena takes memory in steps of doubling size, so the bound would be hit at half its value.
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-    # Otherwise onnxruntime guesses from the bytes, and could read another format than the one that was checked.
+    # Otherwise onnxruntime guesses from the bytes, and could read another format than the one that
+    # was checked.
     options.add_session_config_entry("session.load_model_format", "ONNX")
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
@@ -426,7 +438,10 @@ def _outputs(session: Any) -> tuple[str | None, str | None]:
         return outputs[0].name, outputs[1].name if has_scores else None
     if len(outputs) == 1 and (kinds[0] in FLOATS or kinds[0] in SCORE_MAPS):
         return None, outputs[0].name
-    needed = "labels (int64 or string) are needed as the first output, or a matrix of probabilities as the only one"
+    needed = (
+        "labels (int64 or string) are needed as the first output, "
+        "or a matrix of probabilities as the only one"
+    )
     raise FormatError("ONNX classifier", f"its outputs are {', '.join(kinds)}; {needed}")
 
 

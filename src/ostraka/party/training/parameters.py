@@ -1,7 +1,8 @@
 """The parameters of every party's own certified linear classifier, in batches.
 
-Many parties go through one compiled loop (`batched`), few of them, or without numba, through the
-general solver. A party without rows has the weights 0. Batches come in the order of the parties.
+Many parties go through one compiled loop (`batched`); a few of them, or all without numba, go
+through the general solver. A party without rows has the weights 0. Batches come in the order of the
+parties.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BATCHED_FROM = 64
 """Fewer parties are not worth loading compiled code for."""
 PARTIES_AT_ONCE = 2048
 MOST_ROWS = 2**32
-"""Nobody has more."""
+"""No party has more."""
 
 Trained = tuple[list[str], Array]
 """Names and weights of a batch: (M, d) for two classes, (M, d, K) for more."""
@@ -63,9 +64,9 @@ def trained_linear(
 
 
 def _check_lambda(n_features: int, n_classes: int, lambda_: float, loss: str) -> None:
-    """A λ that is too small for doubles is refused for everybody, from public numbers.
+    """Refuse a λ that is too small for doubles, for everybody, from public numbers.
 
-    Otherwise the general solver would refuse it when somebody's rows need that solver.
+    Otherwise the general solver would refuse it only when somebody's rows need that solver.
     """
     shape = RiskShape(
         n_samples=MOST_ROWS,

@@ -1,4 +1,4 @@
-"""Reading a skops file that came from anyone, within bounds on memory.
+"""Reading a skops file from an untrusted sender, within bounds on memory.
 
     step      what it costs, and what bounds it
     unpack    the sizes that the archive declares, added up; unpacking stops there
@@ -8,11 +8,11 @@
     audit     every type must be harmless or trusted
     build     the classifier itself
 
-Measured with skops 0.16: the worst files that pass take 160 MB beside Python and scikit-learn; a
+Measured with skops 0.16: the worst files that pass take 160 MB besides Python and scikit-learn; a
 gradient boosting of 600 trees (13 MB of JSON) takes 80 MB.
 
-Guarantee: no code that stands in a file is executed, and what parsing takes is bounded before it is
-parsed. Not covered: what the classifier's own types do with forged arrays, and time.
+Guarantee: no code in a file is executed, and what parsing takes is bounded beforehand. Not covered:
+what the classifier's own types do with forged arrays, and time.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ SCHEMA_BYTES_BOUND = 2**24
 SCHEMA_OBJECTS_BOUND = 2**16
 """Objects and lists; a gradient boosting of 600 trees has 47,000."""
 SCHEMA_VALUES_BOUND = 2**18
-"""Whatever stands between commas; it has 200,000."""
+"""Whatever stands between commas; such a boosting has 200,000."""
 HEAVY_NODES_BOUND = 2**13
-"""Nodes with long lists of their own; it has 1,200."""
+"""Nodes with long lists of their own; such a boosting has 1,200."""
 LIGHT_KINDS = ("Json", "List", "Tuple", "Set", "Dict", "Type", "NdArray", "Cached")
 LIGHT_NODES = frozenset(f"{kind}Node" for kind in LIGHT_KINDS)
 BYTES_IN_A_LIST = 9
-"""skops makes a list of numbers of a bytearray."""
+"""skops turns a bytearray into a list of numbers."""
 
 
 def read_skops(file: str, content: bytes, trusted: frozenset[str], bytes_bound: int) -> Any:
@@ -72,7 +72,7 @@ def _skops_io() -> Any:
 def _parsed(file: str, parse: Callable[[], Any]) -> Any:
     try:
         return parse()
-    # Nobody knows what a forged file makes the parser stumble over.
+    # A forged file may make the parser fail in any way.
     except Exception as error:
         reason = f"{type(error).__name__}: {_shortened(str(error))}"
         raise FormatError("skops file", f"{file} cannot be read ({reason})") from error
@@ -120,19 +120,19 @@ class _Weight:
 
     @classmethod
     def of(cls, schema: Any, sizes: Mapping[str, int]) -> Self:
-        """Of this schema, in an archive with entries of these sizes."""
+        """The weight of this schema, in an archive with entries of these sizes."""
         weight = cls(sizes)
         weight._add(schema, in_loss=False)
         return weight
 
     def _add(self, value: Any, in_loss: bool) -> int:
-        """Add an object and what is in it; gives how many objects that were."""
+        """Add an object and what is in it; returns how many objects that were."""
         if not isinstance(value, dict | list):
             return 0
         if isinstance(value, list):
             return sum([self._add(each, in_loss) for each in value])
         loader = value.get("__loader__")
-        # Inside of each other they would copy ever longer lists; no classifier has them so.
+        # Nested, they would copy ever longer lists; no classifier has them that way.
         if loader == "LossNode" and in_loss:
             raise ValueError("a loss function stands inside another")
         in_loss = in_loss or loader == "LossNode"
@@ -151,8 +151,8 @@ class _Weight:
 def _stored(file: str, content: bytes, bytes_bound: int) -> bytes:
     """The same archive with every entry stored as it is.
 
-    Whoever reads it afterwards unpacks nothing, so cannot unpack more than was counted here,
-    however the sizes in the archive lie.
+    Whoever reads it afterwards unpacks nothing, so cannot unpack more than was counted here, even
+    if the sizes in the archive lie.
     """
     try:
         return _Repacking(file, bytes_bound).archive(content, inner=False)
@@ -176,7 +176,7 @@ class _Repacking:
 
     def archive(self, content: bytes, *, inner: bool) -> bytes:
         """Write the archive again, all entries stored."""
-        # Counted in the bytes: zipfile makes an object of each entry before it tells their number.
+        # Counted in the bytes: zipfile makes an object for each entry before it gives their number.
         if content.count(ZIP_ENTRY) > ZIP_ENTRIES_BOUND:
             raise self._refused(f"has more than {ZIP_ENTRIES_BOUND} entries")
         written = io.BytesIO()

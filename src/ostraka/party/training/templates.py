@@ -1,4 +1,4 @@
-"""Templates: unfitted classifiers, from which every party's own is made."""
+"""Templates: unfitted classifiers from which every party's own is made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_templates(templates: Sequence[Template]) -> None:
 
 @final
 class Maker:
-    """Makes trained classifiers of one template; what no party changes is looked up once."""
+    """Makes trained classifiers from one template; what no party changes is looked up once."""
 
     def __init__(self, template: Template) -> None:
         self._template = template
@@ -39,8 +39,8 @@ class Maker:
             from sklearn.base import clone
 
             self._template = clone(template)
-            # Of the classifier itself, or of a part of a pipeline: a stream shared by all would
-            # carry one party's data on.
+            # Of the classifier itself, or of a part of a pipeline: a shared stream would carry one
+            # party's data to the next.
             own = self._template.get_params()
             self._unseeded = [name for name in own if _is_seed(name) and own[name] is None]
 

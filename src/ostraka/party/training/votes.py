@@ -10,14 +10,14 @@ parties, and the sum is the same for any number of workers. Which template a par
 seed of a random one, follow from its name alone. Each party trains and votes on copies, so that a
 classifier that writes into what it is given spoils nothing for the next one.
 
-Guarantee (votes.proof.md): one party's data moves one ballot. Where the auxiliary set is private
-and asked about one by one, one auxiliary sample moves the votes on itself alone.
+Guarantee (votes.proof.md): one party's data changes one ballot. If the auxiliary set is private and
+asked about one by one, one auxiliary sample changes the votes on itself alone.
 
-Why a blank ballot, and not none? Whether somebody on the roll has rows is private, so the number of
-ballots must not tell. It is a fixed ballot like any other, and favours no class.
+Why a blank ballot and not none? Whether somebody on the roll has rows is private, so the number of
+ballots must not reveal it. It is a fixed ballot like any other, and favours no class.
 
-Trusted to the caller: a template carries nothing from one party to the next in ways of its own,
-such as a cache or a file.
+Trusted to the caller: a template carries nothing from one party to the next by other means, such as
+a cache or a file.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def count_linear_votes(
     n_jobs: int | None = -1,
     watch: Watch | None = None,
 ) -> Iterator[tuple[list[str], Counts]]:
-    """The same with the paper's own local classifier, certified, cast by matrix products."""
+    """The same with the paper's own local classifier, certified, with votes by matrix products."""
     _check_columns(parties, features)
     trained = linear_parameters(parties, n_classes, lambda_, loss, n_jobs=n_jobs, watch=watch)
     return _count_batches(trained, parties.sizes, features, n_classes)
@@ -125,7 +125,7 @@ def local_votes(
 ) -> Indices:
     """One party: train on its rows, vote on the features. A party that saw one class votes for it.
 
-    Where it falls back, a chunk that is not answered goes to the party's commonest class.
+    If it falls back, a chunk that is not answered goes to the party's commonest class.
     """
     present, own = np.unique(labels, return_inverse=True)  # some classifiers insist on 0, 1, 2, ...
     if present.size == 1:
@@ -154,7 +154,7 @@ def _vote_batch(parties: Parties, question: Question) -> tuple[list[str], Counts
     columns, blank = np.arange(n_samples), blank_votes(n_samples, n_classes)
     with (
         quietly(),
-        # Tiny problems: threads cost more than they bring. And a template's own workers would print
+        # Tiny problems: threads cost more than they save. And a template's own workers would print
         # where nothing is swallowed, and keep random streams from one party to the next.
         threadpool_limits(limits=1, user_api="blas"),
         parallel_config(backend="sequential"),
@@ -177,7 +177,7 @@ def _careful_votes(
     seed: int,
     chunk_rows: int,
 ) -> Indices:
-    """A failure would tell on a party's rows: it then votes for its commonest class."""
+    """A failure would give away a party's rows, so it then votes for its commonest class."""
     with quietly():  # once more for each party: a classifier may move filters and traps
         try:
             return local_votes(maker, rows, labels, features, seed, chunk_rows, falls_back=True)
@@ -193,7 +193,10 @@ def _count_batches(
     features: Features,
     n_classes: int,
 ) -> Iterator[tuple[list[str], Counts]]:
-    """Exact scores: how parties are cut into batches leaves no trace. Who has no rows casts the blank ballot."""
+    """Exact scores: the way parties are cut into batches leaves no trace.
+
+    A party without rows casts the blank ballot.
+    """
     place = 0
     blank = np.eye(n_classes, dtype=np.int64)[blank_votes(features.shape[0], n_classes)]
     for names, weights in trained:
@@ -208,7 +211,7 @@ def _count_batches(
 
 
 def _check_columns(parties: Parties, features: Features) -> None:
-    """Different columns would fail in every classifier, and every failure is silent."""
+    """Refuse other columns: they would fail in every classifier, and every failure is silent."""
     given, needed = parties.features.shape, features.shape
     if len(needed) != 2 or len(given) != 2 or given[1] != needed[1]:
         allowed = f"(samples, {needed[-1]}), as the auxiliary set has"
@@ -223,7 +226,7 @@ def _try_templates(
 ) -> None:
     """Train on synthetic rows: what cannot work at all fails here, where nothing private is seen.
 
-    Errors, warnings and prints are shown, because they tell nothing of anybody's rows.
+    Errors, warnings and prints are shown, because they say nothing about anybody's rows.
     """
     from joblib import parallel_config
 

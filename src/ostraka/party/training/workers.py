@@ -1,17 +1,17 @@
-"""Batches of parties, spread over processes or worked through one by one; never over threads.
+"""Batches of parties, spread over processes or done one by one; never over threads.
 
 Threads share the global random streams, the warning filters and the standard streams: one party
 could shift what another draws, or show what another prints. So there are processes (joblib's loky,
 or a cluster that the caller made joblib's backend), or there is one batch at a time: under a
 backend that shares memory, inside somebody else's parallel work, and outside the main thread.
-Batches come back in the order of the parties, so that neither the number of workers nor who is
-first changes a result.
+Batches come back in the order of the parties, so that neither the number of workers nor which of
+them finishes first changes a result.
 
-Only `work` sees rows: what draws progress runs between batches, where nothing is swallowed.
+Only `work` sees rows: the progress bar runs between batches, where nothing is swallowed.
 
 Not covered: other threads of a process that draw from the global streams while a party trains
-there. Dask's own do so, from Python's; parties take turns there too, but what a template draws from
-that stream is then not the same every time.
+there. Dask's own threads do so, from Python's stream; parties take turns there too, but what a
+template draws from that stream is then not the same every time.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _n_workers(n_jobs: int | None) -> int:
     backend, _ = get_active_backend()
     shares_memory = getattr(backend, "supports_sharedmem", False)
     in_threads = threading.current_thread() is not threading.main_thread()
-    # Whoever is quiet holds the turn: a backend in this process would wait for it forever.
+    # A quiet thread holds the turn: a backend in this process would wait for it forever.
     if shares_memory or backend.nesting_level or in_threads or is_quiet():
         return 1
     return int(effective_n_jobs(n_jobs))
