@@ -75,7 +75,7 @@ def test_init(run: Any, options: list[str], said: str) -> None:
 def test_init_refuses(run: Any, options: list[str]) -> None:
     code, out, err = run("init", "l", *options)
     assert (code, out) == (18, "")
-    assert "Nothing was drawn and nothing was spent." in err
+    assert "Nothing was written." in err
     assert not Path("l").exists()
 
 

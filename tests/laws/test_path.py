@@ -532,7 +532,7 @@ def test_nobodys_floating_point_traps_show_the_data(case: Case) -> None:
 def test_one_party_alone_is_refused(case: Case) -> None:
     with pytest.raises(
         TooFewPartiesError,
-        match=r"1 party has contributed, but at least 2 are needed.*Nothing was drawn",
+        match=r"1 party has contributed, but at least 2 are needed",
     ):
         case.poll(parties=1)
     poll = case.poll(parties=60, least_parties=50)
@@ -550,7 +550,7 @@ def test_who_is_not_asked_who_comes_twice_and_what_belongs_elsewhere_is_refused_
     tally = Tally(poll)
     tally.add(own[0])
     before = tally.total
-    with pytest.raises(ValueError, match=r"Party ward-1 was counted already.*Nothing was drawn"):
+    with pytest.raises(ValueError, match=r"Party ward-1 was counted already"):
         tally.add(own[0])
     with pytest.raises(ValueError, match=r"Party ward-9 is not on the roll"):
         tally.add(poll.contribute(*world[0], "ward-9"))
@@ -575,7 +575,7 @@ def test_sets_without_a_public_geometry_are_refused(case: Case) -> None:
     start = (
         {"start": case.options(case.auxiliary()).get("start")} if case.method == "refine" else {}
     )
-    with pytest.raises(ParameterError, match=r"a private set.*a public one.*Nothing was drawn"):
+    with pytest.raises(ParameterError, match=r"a private set.*a public one"):
         Poll.create(private, method=case.method, epsilon=1.0, parties=M, **start)
     sparse = AuxiliarySet(csr_matrix(features), tuple(range(case.n_classes)))
     with pytest.raises(ParameterError, match=r"sparse features.*half_whitened"):
@@ -585,13 +585,13 @@ def test_sets_without_a_public_geometry_are_refused(case: Case) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"epsilon": 0.0}, "epsilon = 0.0 is not allowed.*a number from 1e-12.*Nothing was drawn"),
+        ({"epsilon": 0.0}, "epsilon = 0.0 is not allowed.*a number from 1e-12"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"epsilon": float("nan")}, "epsilon"),
         ({"epsilon": float("inf")}, "epsilon"),
         ({"epsilon": "1"}, "epsilon"),
         ({"epsilon": 10**400}, "epsilon"),
-        ({"delta": 1.0}, "delta = 1.0 is not allowed.*up to 0.1.*Nothing was drawn"),
+        ({"delta": 1.0}, "delta = 1.0 is not allowed.*up to 0.1"),
         ({"delta": -1e-9}, "delta"),
         ({"delta": float("nan")}, "delta"),
         ({"samples_each": 0}, "samples_each"),
@@ -622,9 +622,7 @@ def test_gaussian_noise_needs_a_delta_and_cells_have_their_own() -> None:
     for method in ("moments", "consensus"):
         with pytest.raises(ParameterError, match=r"delta = 0.0.*above 0 for Gaussian noise"):
             Case(method, 2).poll(noise="gaussian")
-    with pytest.raises(
-        ParameterError, match=r"noise = 'gaussian'.*discrete Laplace.*Nothing was drawn"
-    ):
+    with pytest.raises(ParameterError, match=r"noise = 'gaussian'.*discrete Laplace"):
         Case("cells", 3, 1e-6).poll(noise="gaussian")
     for noise in ("gaussian", "l2"):
         poll = Poll.create(

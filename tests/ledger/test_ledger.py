@@ -1285,7 +1285,7 @@ class TestWhoseLoss:
             promised = a_certificate(neighbours=neighbours, persons=persons)
             with pytest.raises(
                 InputError,
-                match=r"protects one (person|row), but the ledger keeps.*Nothing was drawn",
+                match=r"protects one (person|row), but the ledger keeps",
             ):
                 ledger.charge(["a"], promised)
         assert ledger.history() == []

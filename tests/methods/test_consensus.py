@@ -154,9 +154,7 @@ def test_more_votes_than_fit_are_refused_beforehand() -> None:
     made = made_for(auxiliary(2))
     made.method.mechanism(Promise(epsilon=1.0), 2**37)
     wide = replace(made.method, white=made.method.white * 2.0**5)
-    with pytest.raises(
-        ParameterError, match=r"n_parties.*for this auxiliary set.*Nothing was drawn"
-    ):
+    with pytest.raises(ParameterError, match=r"n_parties.*for this auxiliary set"):
         wide.mechanism(Promise(epsilon=1.0), 2**38)
 
 
@@ -176,7 +174,7 @@ def test_the_statistic_is_that_of_the_votes() -> None:
 
 @pytest.mark.parametrize("k", [0, -1, 6, 1.5])
 def test_directions_that_are_not_there_are_refused(k: object) -> None:
-    with pytest.raises(ParameterError, match=r"k = .*up to 5.*Nothing was drawn"):
+    with pytest.raises(ParameterError, match=r"k = .*up to 5"):
         made_for(auxiliary(2), k)  # type: ignore[arg-type]
 
 

@@ -233,15 +233,13 @@ def test_the_certificate_names_the_start_and_what_all_rounds_cost() -> None:
 def test_starts_of_other_kinds_are_refused() -> None:
     public, start = auxiliary(3), _start(auxiliary(3))
     for other in (None, start.model, "model.ostraka"):
-        with pytest.raises(ParameterError, match=r"start.*an earlier Release.*Nothing was drawn"):
+        with pytest.raises(ParameterError, match=r"start.*an earlier Release"):
             planned("refine", public, 50, start=other)
     scaled = AuxiliarySet(public.samples, public.classes, preprocessing=Preprocessing(radius=0.5))
     narrow = AuxiliarySet(public.samples[:, :4], public.classes)
     renamed = AuxiliarySet(public.samples, ("a", "b", "c"))
     for different in (auxiliary(2), scaled, narrow, renamed):
-        with pytest.raises(
-            ParameterError, match=r"start.*by the same preprocessing.*Nothing was drawn"
-        ):
+        with pytest.raises(ParameterError, match=r"start.*by the same preprocessing"):
             planned("refine", different, 50, start=start)
     assert Task.of(public) == start.model.task
 

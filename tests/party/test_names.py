@@ -162,7 +162,7 @@ REFUSED_TEXTS = [
 
 @pytest.mark.parametrize("given", REFUSED + REFUSED_TEXTS, ids=lambda one: ascii(str(type(one))))
 def test_what_is_refused(given: Any) -> None:
-    with pytest.raises(ParameterError, match=r"Nothing was drawn and nothing was spent\."):
+    with pytest.raises(ParameterError, match="is not allowed"):
         canonical(given)
     with pytest.raises(InputError):
         canonical_each([given], 1)

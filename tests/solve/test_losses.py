@@ -339,7 +339,7 @@ class TestEveryLoss:
         labels = as_labels(loss, votes(loss, np.random.default_rng(1), 5))
         labels.flat[-1] = wrong
         text = "outside \\[0, 1\\]" if loss.n_outputs == 1 else "not shares.*sum to 1"
-        with pytest.raises(LabelError, match=text + ".*Nothing was drawn and nothing was spent"):
+        with pytest.raises(LabelError, match=text):
             loss.check_labels(labels)
 
     def test_labels_of_another_shape_are_refused(self, loss: Loss) -> None:

@@ -79,7 +79,7 @@ def test_kinds_that_the_poll_did_not_ask_for() -> None:
         (summed, "a sum over persons"),
         (file, "has not voted yet"),
     ):
-        with pytest.raises(InputError, match=rf"Party ward-1.*{problem}.*Nothing was drawn"):
+        with pytest.raises(InputError, match=rf"Party ward-1.*{problem}"):
             Tally(Asked(BALL)).add(vector("ward-1", **given))
     with pytest.raises(InputError, match="did not send 3 votes"):
         Tally(Asked(BALLOTS)).add(vector("ward-1"))
@@ -121,9 +121,9 @@ def test_more_than_fit_into_64_bits_are_refused() -> None:
 
 
 def test_what_is_no_poll_and_no_contribution() -> None:
-    with pytest.raises(WrongTypeError, match=r"Poll.create.*Nothing was drawn"):
+    with pytest.raises(WrongTypeError, match=r"Poll.create"):
         Tally(BALL)  # type: ignore[arg-type]
-    with pytest.raises(WrongTypeError, match=r"Contribution.from_bytes.*Nothing was drawn"):
+    with pytest.raises(WrongTypeError, match=r"Contribution.from_bytes"):
         Tally(Asked(BALL)).add(b"bytes")  # type: ignore[arg-type]
 
 

@@ -29,6 +29,7 @@ from ostraka.errors import (
     LedgerError,
     ParameterError,
     WrongTypeError,
+    nothing_spent,
 )
 from ostraka.ledger.amounts import Amount, Budget, Cost
 from ostraka.ledger.sqlite import SqliteFile
@@ -117,12 +118,14 @@ class Ledger:
         Ideally `cost` is the certificate itself, so that no other release can be recorded for the
         charge. With a bare `Cost`, `certificate` (or its digest) says what was promised.
         """
-        asked, promised = _asked(cost, certificate)
-        for given in (cost, certificate):
-            self._check_unit(getattr(given, "protects", self._protects))
-        names, note = canonical_list(parties), printable("note", note, LONGEST_NOTE)
+        with nothing_spent():
+            asked, promised = _asked(cost, certificate)
+            for given in (cost, certificate):
+                self._check_unit(getattr(given, "protects", self._protects))
+            names, note = canonical_list(parties), printable("note", note, LONGEST_NOTE)
         day = datetime.now(UTC).date().isoformat()
-        with self.storage.transaction(write=True) as rows:
+        # A transaction that an error ends changes nothing.
+        with nothing_spent(), self.storage.transaction(write=True) as rows:
             accounts = _accounts_added_up(rows, names)
             spent = _spent_after(accounts, asked.amount(rows.budget().kind))
             id_ = rows.add_charge(day=day, cost=asked, note=note, certificate=promised, spent=spent)

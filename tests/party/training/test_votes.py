@@ -423,7 +423,7 @@ class TestTemplates:
             (
                 [GaussianNB(), None],
                 WrongTypeError,
-                r"of type NoneType\. Give .*or a function that makes one\. Nothing was drawn",
+                r"of type NoneType\. Give .*or a function that makes one\.",
             ),
         ],
     )
