@@ -212,6 +212,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The poll, what all parties send, the classes, and the rows as numbers."""
         self._check_parameters()
         self._check_parties(parties)
+        if auxiliary is None and (entry(self.method).needs_auxiliary or self.radius is None):
+            raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
         if auxiliary is not None and auxiliary is X:
             raise SharedRowsError("auxiliary")
         public, start = self._public_classes(auxiliary), self._started()
@@ -506,8 +508,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, n_columns: int, classes: tuple[ClassName, ...], columns: Columns | None
     ) -> AuxiliarySet:
         """Points in a ball, for those who have no public samples but know how long samples are."""
-        if entry(self.method).needs_auxiliary or self.radius is None:
-            raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
+        assert self.radius is not None
         ball = AuxiliarySet.synthetic(
             n_columns, classes, radius=self.radius, constant=self.intercept
         )

@@ -16,8 +16,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
-from scipy.stats import gamma
-
 from ostraka.errors import ParameterError, count, number
 from ostraka.mechanism.bounds import minimiser_radius
 from ostraka.mechanism.mechanism import Mechanism
@@ -161,6 +159,8 @@ def noise_length(
     scale: float, dimension: int, failure: float, law: Literal["paper", "exact"] = "exact"
 ) -> float:
     """‖η‖ is longer than this with probability at most `failure`: the quantile of Gamma(D), or the paper's D·log(D/δ)."""
+    from scipy.stats import gamma  # half a second, for this alone
+
     _check_probability("failure", failure)
     if law == "paper":
         return scale * dimension * math.log(dimension / failure)

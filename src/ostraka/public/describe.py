@@ -121,6 +121,7 @@ def _from_yaml(text: str) -> Any:
 
 def _settings(name: str, given: Any) -> dict[str, Any]:
     """What was said about one column, in a uniform shape."""
+    said = given
     if isinstance(given, str):
         given = {"kind": given}
     elif isinstance(given, list | tuple):
@@ -128,7 +129,7 @@ def _settings(name: str, given: Any) -> dict[str, Any]:
     kinds = (*KINDS, LEAVE_OUT)
     if not isinstance(given, Mapping) or given.get("kind", "number") not in kinds:
         allowed = f"{', '.join(KINDS)} or {LEAVE_OUT!r}, a list of texts, or kind: ... with more"
-        raise ParameterError(f"column {name}", got=given, allowed=allowed)
+        raise ParameterError(f"column {name}", got=said, allowed=allowed)
     settings = {"kind": "number", **given}
     known = _SETTINGS.get(settings["kind"], {"kind"})
     if not set(settings) <= known:

@@ -1,0 +1,368 @@
+"""Thirty mistakes that people make, and what they are told: what was given, what is allowed, what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ostraka import Contribution, Poll, PrivateClassifier, Release, Tally, publish
+from ostraka.cli.exits import EXIT_CODES, code_of
+from ostraka.errors import OstrakaError
+from ostraka.experiments.ward_tables import CLASSES, make_patients
+from ostraka.ledger import Budget, Ledger
+
+NOTHING = "Nothing was drawn and nothing was spent."
+RNG = np.random.default_rng(3)
+TABLE = make_patients(400, RNG)
+PRIVATE, Y = TABLE.drop(columns="outcome"), TABLE["outcome"].to_numpy()
+PUBLIC = make_patients(200, RNG).drop(columns="outcome")
+NUMBERS = np.column_stack([PRIVATE["pressure"], PRIVATE["cost"]])
+PUBLIC_NUMBERS = np.column_stack([PUBLIC["pressure"], PUBLIC["cost"]])
+PARTIES = np.arange(400) // 10
+
+
+def fit(**changes: Any) -> Any:
+    settings = {name: changes.pop(name) for name in list(changes) if name not in GIVEN}
+    given = {**GIVEN, **changes}
+    model = PrivateClassifier(**{"method": "cells", "epsilon": 1.0, **settings})
+    return model.fit(given["X"], given["y"], parties=given["parties"], auxiliary=given["auxiliary"])
+
+
+GIVEN: dict[str, Any] = {"X": PRIVATE, "y": Y, "parties": PARTIES, "auxiliary": PUBLIC}
+
+
+def with_gap(values: Any, gap: Any = None) -> Any:
+    array = np.array(values, dtype=object)
+    array[5] = gap
+    return array
+
+
+# What somebody does; then words that name what was given, what is allowed, and what to do.
+IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
+    "epsilon 0": (
+        lambda: fit(epsilon=0.0),
+        ("epsilon = 0.0", "a number from 1e-12", "Allowed:"),
+    ),
+    "a text as epsilon": (
+        lambda: fit(epsilon="abc"),
+        ("epsilon = 'abc'", "a number from 1e-12", "Allowed:"),
+    ),
+    "a method that is not there": (
+        lambda: fit(method="magic"),
+        ("method = 'magic'", "'auto', 'moments'", "Allowed:"),
+    ),
+    "an option that the method ignores": (
+        lambda: fit(lambda_=0.1),
+        ("lambda = 0.1", "nothing for method 'cells'", "it is for consensus"),
+    ),
+    "parties forgotten": (
+        lambda: fit(parties=None),
+        ("parties = None", "who holds each row", "rows_are_parties=True"),
+    ),
+    "public samples forgotten": (
+        lambda: fit(auxiliary=None),
+        ("auxiliary = None", "public samples with the columns of X", 'method="avg" with radius='),
+    ),
+    "private rows as public ones": (
+        lambda: fit(auxiliary=PRIVATE[:200]),
+        ("auxiliary holds the private rows", "most of the public samples", "Give other samples"),
+    ),
+    "one public row": (
+        lambda: fit(auxiliary=PUBLIC[:1]),
+        ("The auxiliary set has 1 row", "says nothing about how samples differ", "some hundreds"),
+    ),
+    "public rows that are all alike": (
+        lambda: fit(auxiliary=PUBLIC.iloc[[3, 3, 3]]),
+        ("All rows of the auxiliary set are alike", "says nothing", "Give public samples"),
+    ),
+    "the label in the public table": (
+        lambda: fit(auxiliary=make_patients(200, RNG)),
+        ("X: a column is missing, 'outcome'", "leave it out of the public table", "by its name"),
+    ),
+    "a column that is missing": (
+        lambda: fit(X=PRIVATE.rename(columns={"age": "Age"})),
+        ("a column is missing, 'age'", "Others are there: 'Age'", "Is 'Age' the column 'age'?"),
+    ),
+    "a text among numbers": (
+        lambda: fit(X=with_gap(NUMBERS.tolist(), [1.0, "low"]).tolist(), auxiliary=PUBLIC_NUMBERS),
+        ("column 1 holds 'low'", "Every number must be finite", "(auxiliary=, --auxiliary)"),
+    ),
+    "a gap among numbers": (
+        lambda: fit(X=np.where(NUMBERS > 140, np.nan, NUMBERS), auxiliary=PUBLIC_NUMBERS),
+        ("X: column", "a gap (NaN, or nothing)", "(columns=, --columns)"),
+    ),
+    "a gap among the labels": (
+        lambda: fit(y=with_gap(Y)),
+        ("y has gaps", "first in row 5", "Leave out rows"),
+    ),
+    "a gap among the parties": (
+        lambda: fit(parties=with_gap(PARTIES, np.nan)),
+        ("Row 5 (counting from 0) has no party", "its name is nan", "Name a party for every"),
+    ),
+    "one class only": (
+        lambda: fit(y=np.full(400, "home")),
+        ("one class only, ", "at least two", "give classes=[...]"),
+    ),
+    "a class that is not on the list": (
+        lambda: fit(classes=["Home", "ward"]),
+        ("Class 'home' is not among", "'Home', 'ward'", "Did you mean 'Home'?"),
+    ),
+    "labels and rows of different number": (
+        lambda: fit(y=Y[:300]),
+        ("y: the shape is (300,)", "(400,), one class for each row of X", "Allowed:"),
+    ),
+    "one party alone": (
+        lambda: fit(parties=np.zeros(400)),
+        ("1 party has contributed", "at least 2 are needed", "Wait for more parties"),
+    ),
+    "free text in the public table": (
+        lambda: fit(
+            X=PRIVATE.assign(note=[f"note {k}" for k in range(400)]),
+            auxiliary=PUBLIC.assign(note=[f"remark {k}" for k in range(200)]),
+        ),
+        ("'note' has 200 different texts", "25% of its rows", "Leave it out (--drop)"),
+    ),
+    "a kind that is not there": (
+        lambda: fit(columns={"age": "colour"}),
+        ("column age = 'colour'", "number, boolean, date, category", "Allowed:"),
+    ),
+    "described columns that are not there": (
+        lambda: fit(columns={"agee": "number"}),
+        ("The public table: a column is missing, 'agee'", "'age'", "by its name"),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", IN_PYTHON)
+def test_in_python(mistake: str) -> None:
+    act, words = IN_PYTHON[mistake]
+    with pytest.raises(OstrakaError) as caught:
+        act()
+    text = str(caught.value)
+    for word in words:
+        assert word in text, text
+    assert text.endswith(NOTHING), "fit could have spent something"
+    assert code_of(caught.value) in EXIT_CODES.values()
+    for inner in ("samples =", "NoneType", "ndarray", "dtype"):
+        assert inner not in text, "a name that the user did not give"
+
+
+def test_a_budget_that_is_too_small(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=0.5))
+    with pytest.raises(OstrakaError) as caught:
+        fit(ledger=ledger)
+    text = str(caught.value)
+    for word in ("costs ε=1", "has ε=0.5 left", "Leave out who cannot pay", NOTHING):
+        assert word in text
+    assert ledger.history() == []
+
+
+def test_where_nothing_could_be_spent_nothing_is_said_of_it() -> None:
+    poll = Poll.create(PUBLIC, classes=CLASSES, epsilon=1.0, parties=40, method="cells")
+    tally = Tally(poll)
+    for party in range(40):
+        own = party == PARTIES
+        tally.add(poll.contribute(PRIVATE[own], Y[own], party))
+    release = publish(poll, tally)
+    acts: list[Callable[[], Any]] = [
+        lambda: release.predict(PRIVATE.drop(columns="age")),
+        lambda: poll.contribute(PRIVATE.drop(columns="age"), Y, "a"),
+        lambda: Poll.create(PUBLIC, classes=CLASSES, epsilon=0.0, parties=40),
+        lambda: release.score(PRIVATE, Y[:3]),
+    ]
+    for act in acts:
+        with pytest.raises(OstrakaError) as caught:
+            act()
+        assert "spent" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A public table, one private one, a poll, a contribution, a release, and damaged ones."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    PUBLIC.to_csv(folder / "public.csv", index=False)
+    TABLE.assign(ward=PARTIES).to_csv(folder / "private.csv", index=False)
+    TABLE.assign(ward=PARTIES).to_parquet(folder / "private.parquet")
+    poll = Poll.create(PUBLIC, classes=CLASSES, epsilon=1.0, parties=3, method="cells")
+    poll.save(folder / "t.poll")
+    tally = Tally(poll)
+    for party in range(3):
+        made = poll.contribute(PRIVATE[party : party + 5], Y[party : party + 5], party)
+        made.save(folder / f"{party}.contribution")
+        tally.add(made)
+    released = publish(poll, tally)
+    assert isinstance(released, Release)
+    released.save(folder / "m.ostraka")
+    for name in ("private.parquet", "t.poll", "0.contribution", "m.ostraka"):
+        (folder / f"cut-{name}").write_bytes((folder / name).read_bytes()[:-9])
+    (folder / "inbox").mkdir()
+    (folder / "empty.csv").write_text("")
+    (folder / "latin.csv").write_bytes("name\nZoë\n".encode("latin-1"))
+    (folder / "odd.yaml").write_text("age: [")
+    return folder
+
+
+LEARN = (
+    "learn",
+    "private.csv",
+    "--label-column",
+    "outcome",
+    "--epsilon",
+    "1",
+    "--out",
+    "o.ostraka",
+)
+AND_MORE = ("--party-column", "ward", "--auxiliary", "public.csv")
+ON_THE_COMMAND_LINE: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
+    "a label column that is not there": (
+        ("learn", "private.csv", "--label-column", "fate", *LEARN[4:], *AND_MORE),
+        19,
+        ("private.csv has no column 'fate'", "'outcome'", "Name a column", NOTHING),
+    ),
+    "the party column forgotten": (
+        (*LEARN, "--auxiliary", "public.csv"),
+        18,
+        ("--party-column = None", "names the parties", "--rows-are-parties", NOTHING),
+    ),
+    "no public table": (
+        (*LEARN, "--party-column", "ward"),
+        18,
+        ("--auxiliary = None", "public samples with the same columns", "--radius", NOTHING),
+    ),
+    "the private file as the public one": (
+        (*LEARN, "--party-column", "ward", "--auxiliary", "private.csv"),
+        18,
+        ("--auxiliary = 'private.csv'", "other, public samples", NOTHING),
+    ),
+    "private rows in another file": (
+        (*LEARN, "--party-column", "ward", "--auxiliary", "private.parquet"),
+        19,
+        ("auxiliary holds the private rows", "Give other samples", NOTHING),
+    ),
+    "a file that is not there": (
+        ("learn", "nowhere.csv", *LEARN[2:], *AND_MORE),
+        30,
+        ("There is no file or folder 'nowhere.csv'", "Check the path"),
+    ),
+    "a truncated table": (
+        ("learn", "cut-private.parquet", *LEARN[2:], *AND_MORE),
+        20,
+        ("cut-private.parquet cannot be read", "Nothing was loaded"),
+    ),
+    "an empty table": (
+        ("learn", "empty.csv", *LEARN[2:], *AND_MORE),
+        20,
+        ("empty.csv cannot be read", "No columns", "Nothing was loaded"),
+    ),
+    "a table in another encoding": (
+        ("learn", "latin.csv", *LEARN[2:], *AND_MORE),
+        20,
+        ("latin.csv cannot be read", "not UTF-8", "save it as CSV UTF-8"),
+    ),
+    "a format that is not read": (
+        ("learn", "t.poll", *LEARN[2:], *AND_MORE),
+        18,
+        ("file = 't.poll'", ".csv", "Allowed:"),
+    ),
+    "a truncated poll": (
+        ("poll", "show", "cut-t.poll"),
+        20,
+        ("not a valid poll", "Nothing was loaded"),
+    ),
+    "a release as a poll": (
+        ("poll", "show", "m.ostraka"),
+        20,
+        ("not a valid poll", "it is a release", "Nothing was loaded"),
+    ),
+    "a truncated release": (
+        ("inspect", "cut-m.ostraka"),
+        20,
+        ("not a valid release", "Nothing was loaded"),
+    ),
+    "a table as a release": (
+        ("inspect", "public.csv"),
+        20,
+        ("not a valid release", "Nothing was loaded"),
+    ),
+    "an empty inbox": (
+        ("release", "t.poll", "inbox", "--out", "o.ostraka"),
+        16,
+        ("0 parties have contributed", "at least 2 are needed", "Wait for more", NOTHING),
+    ),
+    "a ledger that is not there": (
+        ("release", "t.poll", ".", "--out", "o.ostraka", "--ledger", "no.db"),
+        30,
+        ("There is no ledger 'no.db'", "ostraka ledger init", NOTHING),
+    ),
+    "a damaged description": (
+        (*LEARN, *AND_MORE, "--columns", "odd.yaml"),
+        20,
+        ("not a valid description of columns", "odd.yaml", "Nothing was loaded"),
+    ),
+    "the label among the poll's columns": (
+        (
+            "contribute",
+            "t.poll",
+            "private.csv",
+            "--label-column",
+            "age",
+            "--party",
+            "a",
+            "--out",
+            "c",
+        ),
+        18,
+        ("--label-column = 'age'", "none of the columns that the poll learns from", "Allowed:"),
+    ),
+    "a party without a name": (
+        ("contribute", "t.poll", "private.csv", "--label-column", "outcome", "--out", "c"),
+        18,
+        ("--party = None", "needed, unless you only --check", "Nothing was written."),
+    ),
+    "an output that is there": (
+        ("contribute", "t.poll", "private.csv", "--party", "a", "--out", "t.poll"),
+        32,
+        ("'t.poll' cannot be used", "it is there already", "--force replaces it"),
+    ),
+    "columns of a prediction that are missing": (
+        ("predict", "m.ostraka", "latin2.csv", "--out", "p.csv"),
+        19,
+        ("latin2.csv: columns are missing, 'age'", "Others are there: 'name'", "by its name"),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", ON_THE_COMMAND_LINE)
+def test_on_the_command_line(folder: Path, mistake: str) -> None:
+    words, code, parts = ON_THE_COMMAND_LINE[mistake]
+    (folder / "latin2.csv").write_text("name\nZoe\n")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "from ostraka.cli.app import main; main()", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "100"},
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr, done.stderr
+    assert not (folder / "o.ostraka").exists()
+    assert not (folder / "c").exists()
+
+
+def test_a_truncated_contribution_is_refused_by_name(folder: Path) -> None:
+    with pytest.raises(OstrakaError, match="not a valid contribution"):
+        Contribution.load(folder / "cut-0.contribution")
+
+
+def test_there_are_thirty() -> None:
+    assert len(IN_PYTHON) + len(ON_THE_COMMAND_LINE) >= 30
