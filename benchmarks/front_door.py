@@ -1,4 +1,5 @@
-"""What everybody meets first: starting, the command's help, a plan, predictions; against what none of them can do without.
+"""What everybody meets first: starting, the command's help, a plan, predictions; against what none
+of them can do without.
 
 what        against
 start       a Python that imports numpy and does nothing else
@@ -52,7 +53,9 @@ def start() -> list[dict[str, Any]]:
 
 
 def plan() -> list[dict[str, Any]]:
-    """Processor seconds of a forecast on one thread, and how many times those of its largest clustering."""
+    """Processor seconds of a forecast on one thread, and how many times those of its largest
+    clustering.
+    """
     rows = _clustered_rows()
     clustering = KMeans(N_CELLS, n_init=3, random_state=0)
     began = time.process_time()

@@ -160,7 +160,9 @@ def test_classifiers_are_another_way_in() -> None:
 
 @pytest.mark.parametrize("method", ["auto", "consensus", "soft", "avg"])
 def test_the_estimator_is_the_same_path_in_one_process(method: str) -> None:
-    """Its poll, filled from contributions that came as bytes, gives the same total, and from the same seed the same model."""
+    """Its poll, filled from contributions that came as bytes, gives the same total, and from the
+    same seed the same model.
+    """
     model = PrivateClassifier(method, 2.0, random_state=0, n_jobs=1).fit(
         X, Y, parties=PARTIES[::-1], auxiliary=PUBLIC
     )

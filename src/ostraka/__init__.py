@@ -1,4 +1,5 @@
-"""Ostraka: one differentially private classifier from the data of many parties, without anyone showing their data.
+"""Ostraka: one differentially private classifier from the data of many parties, without anyone
+showing their data.
 
 The public names are loaded when they are first used, so that a published model needs numpy alone.
 """

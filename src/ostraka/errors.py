@@ -22,11 +22,12 @@
     ├── RehearsalError                      something seeded was about to be published
     ├── CloneError                          a cloned estimator was about to release
     ├── BudgetError                         a release costs more than a party has left
-    ├── LedgerError                         a ledger that could not be written or read, or not that way
+    ├── LedgerError                         a ledger that could not be used, or not that way
     └── PrecisionError                      a point was asked for more precisely than it is known
 
 Each message says what is wrong, what was given, what is allowed, what to do, and, where something
-could have happened, what did not. The facts are attributes, so that programs need not read the text.
+could have happened, what did not. The facts are attributes, so that programs need not read the
+text.
 """
 
 from __future__ import annotations
@@ -115,7 +116,10 @@ class OstrakaError(Exception):
     """The root of the tree that the module draws."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross from workers to the caller as they are: text and facts, without building the text anew."""
+        """Errors cross from workers to the caller as they are.
+
+        Text and facts, without building the text anew.
+        """
         return _revived, (type(self), self.args, self.__dict__.copy())
 
 
@@ -131,7 +135,8 @@ def _revived(
 class InputError(OstrakaError, ValueError):
     """Something given is not allowed.
 
-    `outcome` says what did not happen; whoever could have drawn, spent or written something sets it.
+    `outcome` says what did not happen; whoever could have drawn, spent or written something sets
+    it.
     """
 
     outcome: str = ""
@@ -185,7 +190,8 @@ class EntryError(NonFiniteError):
             self,
             f"{what}: column {column!r} holds {shown} where a finite number is needed, "
             f"first in row {row} (counting from 0).",
-            "Every number must be finite. Public columns say what texts and gaps mean: give the public samples as a table with "
+            "Every number must be finite. Public columns say what texts and gaps mean: give the "
+            "public samples as a table with "
             "the same columns (auxiliary=, --auxiliary), or a description of them (columns=, "
             "--columns).",
         )
@@ -228,8 +234,10 @@ class FeatureNormError(InputError):
     def __init__(self, what: str, *, row: int, norm: float) -> None:
         self.what, self.row, self.norm = what, row, norm
         super().__init__(
-            f"Row {row} of {what} has Euclidean norm {norm:.6g}, but the privacy bound is proved for norms up to 1.",
-            "Scale by a public radius first, for example Preprocessing(radius=...), which also clips what lies outside.",
+            f"Row {row} of {what} has Euclidean norm {norm:.6g}, but the privacy bound is proved "
+            "for norms up to 1.",
+            "Scale by a public radius first, for example Preprocessing(radius=...), which also "
+            "clips what lies outside.",
         )
 
 
@@ -249,7 +257,8 @@ class UnknownClassError(InputError):
         hint = "" if meant is None else f"Did you mean {meant!r}? "
         super().__init__(
             f"Class {given!r} is not among the {len(classes)} classes {shown}.",
-            f"{hint}Write it as one of these. The list is public, and fixed beforehand (classes=, --classes).",
+            f"{hint}Write it as one of these. The list is public, and fixed beforehand (classes=, "
+            "--classes).",
         )
 
 
@@ -278,7 +287,8 @@ class TooFewPartiesError(InputError):
         many = f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
         alone = f" With one {unit} alone the result would describe that {unit}." if got == 1 else ""
         super().__init__(
-            f"{got} {f'{unit} has' if got == 1 else f'{many} have'} contributed, but at least {least} are needed.",
+            f"{got} {f'{unit} has' if got == 1 else f'{many} have'} contributed, but at least "
+            f"{least} are needed.",
             f"Wait for more {many}.{alone}",
         )
 
@@ -289,7 +299,8 @@ class OtherPollError(InputError):
     def __init__(self, party: str, got: str, expected: str) -> None:
         self.party, self.got, self.expected = party, got, expected
         super().__init__(
-            f"Party {party} contributed to the poll {got[:12]}..., but this is the poll {expected[:12]}....",
+            f"Party {party} contributed to the poll {got[:12]}..., but this is the poll "
+            f"{expected[:12]}....",
             "Contribute to this very file: another version of it is another poll.",
         )
 
@@ -363,7 +374,8 @@ class DownloadError(OstrakaError, OSError):
             else f"is not in the folder {folder}, and no public address has it"
         )
         super().__init__(
-            f"{file} {problem}. It is {about}. Put it into the folder {folder} by hand, or let the environment variable {variable} "
+            f"{file} {problem}. It is {about}. Put it into the folder {folder} by hand, or let "
+            f"the environment variable {variable} "
             "name the folder that holds it. Nothing was loaded."
         )
 
@@ -373,7 +385,8 @@ class RehearsalError(OstrakaError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This result was drawn with a seed, so its noise can be computed and it protects nobody. "
+            "This result was drawn with a seed, so its noise can be computed and it protects "
+            "nobody. "
             "Draw it again without a Rehearsal to publish it. Nothing was written."
         )
 
@@ -383,9 +396,10 @@ class CloneError(OstrakaError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This estimator is a clone, as GridSearchCV and cross_val_score make many of, and each fit would be a release that costs every "
-            "party ε. Set random_state to rehearse on public or synthetic data, then fit one estimator of your own. "
-            + NOTHING_HAPPENED
+            "This estimator is a clone, as GridSearchCV and cross_val_score make many of, and "
+            "each fit would be a release that costs every "
+            "party ε. Set random_state to rehearse on public or synthetic data, then fit one "
+            "estimator of your own. " + NOTHING_HAPPENED
         )
 
 
@@ -408,7 +422,8 @@ class BudgetError(OstrakaError):
             else ""
         )
         rounded = (
-            f", short by {short:.2g} of it: doubles are counted exactly, so give budgets a little room"
+            f", short by {short:.2g} of it: doubles are counted exactly, so give budgets a little "
+            "room"
             if short < 1e-5
             else ""
         )
@@ -433,11 +448,17 @@ class LedgerWarning(UserWarning):
 
 
 class PrivacyWarning(UserWarning):
-    """Something is allowed, but protects less than people may think. Told from public things, or to whoever holds the rows."""
+    """Something is allowed, but protects less than people may think.
+
+    Told from public things, or to whoever holds the rows.
+    """
 
 
 class ShiftWarning(UserWarning):
-    """The parties' samples are not distributed like the auxiliary ones. Told from what was released, so it costs nothing."""
+    """The parties' samples are not distributed like the auxiliary ones.
+
+    Told from what was released, so it costs nothing.
+    """
 
 
 class PrecisionError(OstrakaError):
@@ -446,5 +467,6 @@ class PrecisionError(OstrakaError):
     def __init__(self, *, known: float, asked: float) -> None:
         self.known, self.asked = known, asked
         super().__init__(
-            f"The minimiser is known to within {known:.3g}, but {asked:.3g} was asked for. Solve with a smaller tolerance."
+            f"The minimiser is known to within {known:.3g}, but {asked:.3g} was asked for. Solve "
+            "with a smaller tolerance."
         )

@@ -71,11 +71,13 @@ NO_AUXILIARY = (
 )
 ON_PRIVATE_ROWS = (
     "This accuracy was measured on the parties' own rows. The number itself tells of them, outside "
-    "the promise, so keep it to yourself; and it flatters, because the model has seen them. Measure "
+    "the promise, so keep it to yourself; and it flatters, because the model has seen them. "
+    "Measure "
     "on public rows instead."
 )
 RELEASED_BEFORE = (
-    "A release was made of these very rows before: every fit costs every party its ε once more, and "
+    "A release was made of these very rows before: every fit costs every party its ε once more, "
+    "and "
     "what it costs in all adds up. Rehearse with random_state=0, or keep a ledger=."
 )
 
@@ -86,37 +88,37 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         method: "auto" takes "moments" (of the parties' labels) or "cells" (histograms of them),
             whichever a rehearsal on made-up labels finds better; "consensus" takes votes of local
-            classifiers. They need an auxiliary set, and far less noise than the paper's "soft" (shares
-            of votes), "vote" (majorities) and "avg" (mean of parameters). "refine" is a second round
-            after one of ours.
+            classifiers. They need an auxiliary set, and far less noise than the paper's "soft"
+            (shares of votes), "vote" (majorities) and "avg" (mean of parameters). "refine" is a
+            second round after one of ours.
         epsilon: the privacy loss for a whole party. Smaller is more private, and noisier.
         delta: 0 for pure ε; "consensus" and "moments" need less noise with a small δ, such as 1e-6.
         samples_each: how many samples a party typically has, from public knowledge; for our own
             methods. Only accuracy depends on it. None: 10.
         noise: the law of the noise, for our own methods: "auto", "l2" or "gaussian".
         shift: whether private samples may be distributed otherwise than the auxiliary ones. "auto",
-            "moments" and "cells" then release what tells, and weight the auxiliary samples where they
-            differ; "refine" relies on them less. A `ShiftWarning` comes either way.
-        penalty: of the ridge fits after the noise, for our own methods; None: from the noise. Another
-            one can be tried afterwards, free of budget: `release_.refit(penalty=...)`.
-        start: for "refine", the earlier release to start from, or the path of one. It has cost its own
-            ε; this one costs another.
+            "moments" and "cells" then release what tells, and weight the auxiliary samples where
+            they differ; "refine" relies on them less. A `ShiftWarning` comes either way.
+        penalty: of the ridge fits after the noise, for our own methods; None: from the noise.
+            Another one can be tried afterwards, free of budget: `release_.refit(penalty=...)`.
+        start: for "refine", the earlier release to start from, or the path of one. It has cost its
+            own ε; this one costs another.
         lambda_: strength of the regulariser, local and global, for methods that train classifiers;
             choose it without looking at private data. None: 1e-4.
         calibration: for "soft", "vote" and "avg": "tight" (the smallest sensitivities we can prove,
             the default) or "paper" (those of Hamm et al. 2016).
         loss: "logistic", the default, or "huber", for methods that train classifiers.
-        local: what a party trains where it votes: an unfitted classifier, a function
-            (rows, labels) ↦ classifier, or a list of them from which parties take one by their name.
-            None: a regularised linear classifier, as in the paper. They see features that were
-            standardised by the auxiliary set.
-        classes: the public list of classes. None: those in y, which are then taken to be public, and
-            the certificate says so.
+        local: what a party trains where it votes: an unfitted classifier, a function (rows, labels)
+            ↦ classifier, or a list of them from which parties take one by their name. None: a
+            regularised linear classifier, as in the paper. They see features that were standardised
+            by the auxiliary set.
+        classes: the public list of classes. None: those in y, which are then taken to be public,
+            and the certificate says so.
         columns: what the columns of a table are, where the auxiliary table does not say enough: a
-            `Columns`, a mapping such as {"ward": "category", "age": {"kind": "number", "unknown": [99]}},
-            or the path of a JSON or YAML file that holds one.
-        radius: a public bound for the length of samples, which are divided by it and clipped, for the
-            paper's methods. None: standardise by the auxiliary set.
+            `Columns`, a mapping such as {"ward": "category", "age": {"kind": "number", "unknown":
+            [99]}}, or the path of a JSON or YAML file that holds one.
+        radius: a public bound for the length of samples, which are divided by it and clipped, for
+            the paper's methods. None: standardise by the auxiliary set.
         intercept: the value of a constant feature, between 0 and 1, for the paper's methods.
         roll: the public list of parties; one on it without rows counts all the same.
         rows_are_parties: every row is a party of its own: protects single rows, not whole holders.
@@ -190,14 +192,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Compute every party's contribution, add them up, release.
 
         Args:
-            X: everybody's samples: an array, a sparse matrix, or a pandas, polars or Arrow table with
-                texts, dates and gaps as they come.
+            X: everybody's samples: an array, a sparse matrix, or a pandas, polars or Arrow table
+                with texts, dates and gaps as they come.
             y: their classes.
             parties: who holds each sample. Who is protected must be said: without it,
                 `rows_are_parties=True`.
-            auxiliary: public unlabelled samples with the same columns, or an `AuxiliarySet`. A table
-                says what its columns are (`describe_columns`); those that X has besides are left
-                alone. None: only with `radius`, for the paper's methods.
+            auxiliary: public unlabelled samples with the same columns, or an `AuxiliarySet`. A
+                table says what its columns are (`describe_columns`); those that X has besides are
+                left alone. None: only with `radius`, for the paper's methods.
 
         """
         with nothing_spent():
@@ -240,10 +242,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit_classifiers(
         self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None = None
     ) -> Self:
-        """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a function; one per party.
+        """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a
+        function; one per party.
 
-        `parties` names them; a ledger needs the names. Samples on which a classifier fails get the first class: an error
-        would tell on its party. Try a classifier with `Poll.cast`, which shows what it raises.
+        `parties` names them; a ledger needs the names. Samples on which a classifier fails get the
+        first class: an error would tell on its party. Try a classifier with `Poll.cast`, which
+        shows what it raises.
         """
         with nothing_spent():
             poll, tally = self._voted(classifiers, auxiliary, parties)
@@ -286,12 +290,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return chosen
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The model's probabilities, a column per class. After noise they are no longer calibrated."""
+        """The model's probabilities, a column per class.
+
+        After noise they are no longer calibrated.
+        """
         check_is_fitted(self)
         return self.release_.model.predict_proba(self._readable(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of samples whose class is right; on the parties' own rows it tells of them, and flatters."""
+        """The share of samples whose class is right.
+
+        On the parties' own rows it tells of them, and flatters.
+        """
         accuracy: float = super().score(X, y, sample_weight)
         if was_used(self, self.release_.model.task.rows(X)):
             warnings.warn(ON_PRIVATE_ROWS, PrivacyWarning, stacklevel=2)
@@ -354,10 +364,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise CloneError
 
     def _check_parties(self, parties: Any) -> None:
-        """Who is protected must be said: a forgotten argument must not turn whole hospitals into single patients."""
+        """Who is protected must be said.
+
+        A forgotten argument must not turn whole hospitals into single patients.
+        """
         if (parties is None) is not bool(self.rows_are_parties):
             got = None if parties is None else "names, together with rows_are_parties=True"
-            allowed = "who holds each row; or else PrivateClassifier(rows_are_parties=True), which protects single rows"
+            allowed = (
+                "who holds each row; or else PrivateClassifier(rows_are_parties=True), which "
+                "protects single rows"
+            )
             raise ParameterError("parties", got=got, allowed=allowed)
         if self.rows_are_parties and self.ledger is not None:
             allowed = "their names, because the ledger charges each of them: rows have none"
@@ -404,7 +420,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return poll
 
     def _published(self, poll: Poll, tally: Tally, classes: NDArray[Any]) -> Self:
-        """Everything that was learnt, set together: a fit that fails leaves an earlier one as it was."""
+        """Everything that was learnt, set together.
+
+        A fit that fails leaves an earlier one as it was.
+        """
         outcome = publish(poll, tally, self._source(), self.ledger)
         self.classes_ = classes
         self.n_features_in_ = poll.task.n_columns
@@ -460,7 +479,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return None
 
     def _validated(self, X: Any, y: Any, columns: Columns | None) -> tuple[Any, NDArray[Any]]:
-        """Rows as numbers, and labels. What one party's rows hold must not show, not even as a warning."""
+        """Rows as numbers, and labels.
+
+        What one party's rows hold must not show, not even as a warning.
+        """
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
             check_labels(y)
@@ -478,7 +500,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return rows, y
 
     def _readable(self, X: Any) -> Any:
-        """Samples to predict for: tables by the model's own columns, others as scikit-learn checks them."""
+        """Samples to predict for.
+
+        Tables by the model's own columns, others as scikit-learn checks them.
+        """
         columns = self.release_.model.task.columns
         if columns is not None and columns.are_known:
             return X

@@ -1,4 +1,7 @@
-"""Files: written so that an interruption leaves the old one or the new one, never half of one; read only if they are what they seem."""
+"""Files: written so that an interruption leaves the old one or the new one, never half of one.
+
+Read only if they are what they seem.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def read_regular(path: str | os.PathLike[str], what: str, most: int) -> bytes:
-    """The bytes of a regular file of at most so many; a pipe, a folder or a giant is refused unread."""
+    """The bytes of a regular file of at most so many.
+
+    A pipe, a folder or a giant is refused unread.
+    """
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(target))
@@ -55,7 +61,10 @@ def read_regular(path: str | os.PathLike[str], what: str, most: int) -> bytes:
 
 
 def check_new(path: Path, force: bool) -> None:
-    """Refuse to write where something is already, unless told to; refuse folders and missing folders."""
+    """Refuse to write where something is already, unless told to.
+
+    Refuse folders and missing folders.
+    """
     check_folder(path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
@@ -64,7 +73,9 @@ def check_new(path: Path, force: bool) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a folder into which nothing can be written, before something is paid for that should end up in it."""
+    """Refuse a folder into which nothing can be written, before something is paid for that should
+    end up in it.
+    """
     check_folder(path)
     with tempfile.TemporaryFile(dir=path.parent):
         pass

@@ -1,6 +1,7 @@
 """What people give to the estimator (arrays, tables, labels) in the form that the rest works with.
 
-Nothing here keeps anything, and nothing is released: what is refused is refused before a poll begins.
+Nothing here keeps anything, and nothing is released: what is refused is refused before a poll
+begins.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ def validate_labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def check_numbers(X: Any, what: str) -> None:
-    """Refuse gaps and texts where nothing says what they mean, in words of our own; scikit-learn refuses the rest."""
+    """Refuse gaps and texts where nothing says what they mean, in words of our own.
+
+    Scikit-learn refuses the rest.
+    """
     if is_sparse(X):
         return
     try:
@@ -107,7 +111,9 @@ def length(items: Iterable[Any]) -> int | None:
 
 
 def _readable(X: Any) -> Any:
-    """Tables whose column names scikit-learn cannot read (polars 2 with scikit-learn up to 1.8) as pandas, where that is installed."""
+    """Tables whose column names scikit-learn cannot read (polars 2 with scikit-learn up to 1.8) as
+    pandas, where that is installed.
+    """
     named = hasattr(X, "columns") and hasattr(X, "to_numpy") and not hasattr(X, "iloc")
     if named and find_spec("pandas") is not None:
         import pandas as pd

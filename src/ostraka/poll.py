@@ -76,7 +76,10 @@ class Poll:
     expected_units: int
     roll: tuple[str, ...] | None = None
     auxiliary: AuxiliarySet | None = field(default=None, repr=False)
-    """The samples on which parties vote, or whose geometry was used; None for `avg`, and for a private set in a file."""
+    """The samples on which parties vote, or whose geometry was used.
+
+    None for `avg`, and for a private set in a file.
+    """
     auxiliary_samples: int | None = None
     auxiliary_digest: str | None = None
     assumed_public: tuple[str, ...] = ()
@@ -126,7 +129,8 @@ class Poll:
         """Make a poll from public things alone; `auto` is resolved here.
 
         Args:
-            public: the public samples, with `classes`; or an `AuxiliarySet`; or, for "avg", a `Task`.
+            public: the public samples, with `classes`; or an `AuxiliarySet`; or, for "avg", a
+                `Task`.
             epsilon: the privacy loss, for one protected unit.
             parties: how many are expected; by default as many as the roll names.
             classes: the public list of classes, where `public` does not have it.
@@ -253,7 +257,9 @@ class Poll:
     def enclose(
         self, path: str | os.PathLike[str], party: Any, trusted: Iterable[str] = ()
     ) -> Contribution:
-        """A classifier file (ONNX, skops) as a contribution, where the auxiliary samples are private: it votes at the coordinator's."""
+        """A classifier file (ONNX, skops) as a contribution, where the auxiliary samples are
+        private: it votes at the coordinator's.
+        """
         if not self.private_auxiliary:
             allowed = "votes: Poll.cast(classifier, party), the auxiliary samples are public"
             raise ParameterError("contribution", got="a classifier file", allowed=allowed)
@@ -265,7 +271,8 @@ class Poll:
         return Contribution(poll=self.digest, party=name, kind=Kind.CLASSIFIER, values=values)
 
     def opened(self, given: Contribution, trusted: Iterable[str] = ()) -> Contribution:
-        """The ballot of a classifier that was sent as a file, cast on the private auxiliary set; other contributions as they are.
+        """The ballot of a classifier that was sent as a file, cast on the private auxiliary set;
+        other contributions as they are.
 
         Each sample is asked about on its own, and one that the classifier fails on gets the first
         class: a sample moves its own vote, and no error tells of it.
@@ -292,7 +299,8 @@ class Poll:
     def cast(
         self, classifier: Any, party: Any, *, fallback: ClassName | None = None
     ) -> Contribution:
-        """The ballot of a classifier that exists already: anything with `predict` or `predict_proba`, or a function.
+        """The ballot of a classifier that exists already: anything with `predict` or
+        `predict_proba`, or a function.
 
         On a party's own machine its errors are shown. Where many parties' classifiers vote in one
         process, one's failure would tell on its data: with `fallback`, samples that it fails on get
@@ -316,8 +324,8 @@ class Poll:
     ) -> Parties:
         """Rows by party, as features; each party's are made of its own rows alone, to the last bit.
 
-        `names`: one per row. None with `single`: all rows are of one party. None otherwise: every row
-        is a party of its own.
+        `names`: one per row. None with `single`: all rows are of one party. None otherwise: every
+        row is a party of its own.
         """
         rows, indices = self.task.rows(samples), self.task.indices(labels)
         if rows.shape[0] != len(indices):
@@ -393,7 +401,10 @@ class Poll:
         )
 
     def model(self, mean: Array, mechanism: Mechanism) -> LinearModel:
-        """The model of what was released, whatever the noise has made of it: a failure would lose what was paid for."""
+        """The model of what was released, whatever the noise has made of it.
+
+        A failure would lose what was paid for.
+        """
         with np.errstate(all="ignore"):
             weights = self.method.weights(mean, mechanism)
         return LinearModel(task=self.task, weights=weights)
@@ -512,7 +523,10 @@ def _expected(
 ) -> int:
     if protects == "person":
         if persons is None:
-            allowed = "about how many persons there are in all (persons=, --persons), where they are protected"
+            allowed = (
+                "about how many persons there are in all (persons=, --persons), where they are "
+                "protected"
+            )
             raise ParameterError("persons", got=None, allowed=allowed)
         return persons
     if persons is not None:

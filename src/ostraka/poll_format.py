@@ -2,10 +2,11 @@
 
     tensor                          meaning
     preprocessing.*                 the public map from samples to features
-    auxiliary.features              the auxiliary set as features; `.data`, `.indices`, `.indptr` if sparse
-    auxiliary.samples               the same rows as parties' own classifiers see them, where they vote;
-                                    of a described table `.0`, `.1`, ...: a column each, texts by their
-                                    place in a list
+    auxiliary.features              the auxiliary set as features; `.data`, `.indices` and `.indptr`
+                                    if sparse
+    auxiliary.samples               the same rows as parties' own classifiers see them, where they
+                                    vote; of a described table `.0`, `.1`, ...: a column each, texts
+                                    by their place in a list
     method.*                        the method's arrays
 
 Of a private auxiliary set nothing is in the file. Files are parsed, then audited, then built.
@@ -32,7 +33,8 @@ from ostraka.tensors import canonical_json, parse_json, read_tensors, write_tens
 
 __all__ = ["read_poll", "write_poll"]
 
-# A new number with every change of the file's content; readers of old numbers stay, each with a file
+# A new number with every change of the file's content; readers of old numbers stay, each with a
+# file
 # in the tests. A poll whose columns are not described has the form that it always had.
 FORMAT, DESCRIBED = "1", "2"
 CSR: Final = ("data", "indices", "indptr")

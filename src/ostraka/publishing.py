@@ -1,8 +1,8 @@
 """The one door through which anything leaves: check, dry run, charge, draw, solve.
 
-Guarantee (publishing.proof.md): what comes out is (ε, δ)-differentially private for one protected unit of
-the poll, and its certificate says so. Whatever fails before noise is drawn fails before anybody is
-charged; a refused charge changes nothing; nothing is drawn before the charge.
+Guarantee (publishing.proof.md): what comes out is (ε, δ)-differentially private for one protected
+unit of the poll, and its certificate says so. Whatever fails before noise is drawn fails before
+anybody is charged; a refused charge changes nothing; nothing is drawn before the charge.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def publish(
     Args:
         poll: what was asked.
         tally: what was sent, `Tally(poll)`.
-        source: `Entropy()`, the default, publishes; a `Rehearsal` draws from a seed and costs nothing.
+        source: `Entropy()`, the default, publishes; a `Rehearsal` draws from a seed and costs
+            nothing.
         ledger: every party is charged before noise is drawn, or nothing is released.
 
     """
@@ -140,23 +141,36 @@ def _note(poll: Poll) -> str:
 
 
 def _settle(book: Ledger, charge: Charge, release: Release) -> None:
-    """Record the release. It is made and paid for: losing it because it cannot be recorded would help nobody."""
+    """Record the release. It is made and paid for.
+
+    Losing it because it cannot be recorded would help nobody.
+    """
     try:
         book.settle(charge, release)
     except OstrakaError as error:
         problem = getattr(error, "problem", str(error))
-        told = f"The release was made and charged, but not recorded: the ledger {problem}. Its charge stays open."
+        told = (
+            f"The release was made and charged, but not recorded: the ledger {problem}. Its "
+            "charge stays open."
+        )
         warn_afterwards(told, LedgerWarning)
 
 
 def warn_of_shift(outcome: Release | Rehearsed, weighted: bool) -> None:
-    """Say that private and auxiliary samples are unlike: from what was released, when all is done."""
+    """Say that private and auxiliary samples are unlike.
+
+    From what was released, when all is done.
+    """
     told = remark(outcome.shift, weighted)
     if told is not None:
         warn_afterwards(told, ShiftWarning)
 
 
 def warn_afterwards(told: str, kind: type[Warning]) -> None:
-    """Warn without failing: where warnings are errors a release that was paid for would be lost with the expression that made it."""
+    """Warn without failing.
+
+    Where warnings are errors a release that was paid for would be lost with the expression that
+    made it.
+    """
     with contextlib.suppress(kind):
         warnings.warn(told, kind, stacklevel=5)

@@ -5,8 +5,8 @@
     the same rows in a second release           every release costs every party its ε once more
     an accuracy measured on the parties' rows   the number tells of them, and flatters
 
-The numbers are kept in the memory of this process alone; they go into no file. Two rows are taken for
-the same if 64 bits agree, which by chance happens to one pair in 10¹⁹.
+The numbers are kept in the memory of this process alone; they go into no file. Two rows are taken
+for the same if 64 bits agree, which by chance happens to one pair in 10¹⁹.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def are_shared(public: Any, private: Any) -> bool:
 
     A row counts if it stands exactly once among the public rows and exactly once among the private
     ones. Of rows drawn apart from one another that is true of at most one in e, about .37, whatever
-    they are drawn from: n·p·(1−p)^(n−1) ≤ 1/e nearly, for every probability p that a row has. So coarse
-    tables, whose rows coincide anyway, are not suspected.
+    they are drawn from: n·p·(1−p)^(n−1) ≤ 1/e nearly, for every probability p that a row has. So
+    coarse tables, whose rows coincide anyway, are not suspected.
     """
     if is_sparse(public) is not is_sparse(private) or public.shape[1] != private.shape[1]:
         return False

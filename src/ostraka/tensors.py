@@ -21,7 +21,10 @@ LARGEST_HEADER = 100_000_000
 
 
 def write_tensors(arrays: dict[str, NDArray[Any]], metadata: dict[str, str]) -> bytes:
-    """The bytes of a file. safetensors orders names at random, but one content must have one digest: the header is sorted."""
+    """The bytes of a file.
+
+    Safetensors orders names at random, but one content must have one digest: the header is sorted.
+    """
     from safetensors.numpy import save
 
     written: bytes = save(arrays, metadata=metadata)

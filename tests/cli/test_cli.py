@@ -1,4 +1,7 @@
-"""The command line as people use it: every command, every kind of error with its exit code, terminals and pipes."""
+"""The command line as people use it.
+
+Every command, every kind of error with its exit code, terminals and pipes.
+"""
 
 from __future__ import annotations
 

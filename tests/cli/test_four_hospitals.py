@@ -1,4 +1,7 @@
-"""The how-to page, copied and pasted: four real processes with four folders, each reading its own file and the poll alone."""
+"""The how-to page, copied and pasted.
+
+Four real processes with four folders, each reading its own file and the poll alone.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ sys.addaudithook(note)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every block of the page, in its order; what each hospital's processes opened is written down."""
+    """Every block of the page, in its order.
+
+    What each hospital's processes opened is written down.
+    """
     folder = tmp_path_factory.mktemp("hospitals")
     witness = tmp_path_factory.mktemp("witness")
     (witness / "sitecustomize.py").write_text(WITNESS)
@@ -100,7 +106,10 @@ def test_a_hospitals_process_reads_its_own_file_and_the_poll_alone(
 
 
 def test_a_process_that_reads_somebody_elses_file_would_be_seen(folder: Path) -> None:
-    """The witness is worth something: the mutant that looks at a neighbour's rows stands in its journal."""
+    """The witness is worth something.
+
+    The mutant that looks at a neighbour's rows stands in its journal.
+    """
     journal = folder / "witness" / "mutant"
     environment = {
         **os.environ,

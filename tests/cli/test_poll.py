@@ -1,4 +1,7 @@
-"""Polls, contributions and releases as files: what people are told, what is refused, and that the others still count."""
+"""Polls, contributions and releases as files.
+
+What people are told, what is refused, and that the others still count.
+"""
 
 from __future__ import annotations
 
@@ -239,7 +242,10 @@ def test_check_releases_nothing(run: Runner, folder: Path) -> None:
 
 
 def test_what_a_party_should_know_of_its_own_table(run: Runner, folder: Path) -> None:
-    """Shown at home, sent nowhere: no rows, another unit, a name that is not on the roll, a class that is nearly one."""
+    """Shown at home, sent nowhere.
+
+    No rows, another unit, a name that is not on the roll, a class that is nearly one.
+    """
     run.create("mind.poll", **{"--roll": "roll.txt", "--parties": None, "--method": "cells"})
     assert "your table has NO rows" in run.contribute("mind.poll", 1, "m.c", data="empty.csv")
     table = pd.read_csv(folder / "h0.csv")

@@ -1,4 +1,7 @@
-"""Thirty mistakes that people make, and what they are told: what was given, what is allowed, what to do."""
+"""Thirty mistakes that people make, and what they are told.
+
+What was given, what is allowed, what to do.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ def contributed(method: object, given: AuxiliarySet, world: World) -> Units:
 def test_sums_are_those_of_contributions(
     name: str, n_classes: int, shift: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the unit for whole numbers; a product may round otherwise, which moves a party by a unit at most."""
+    """To the unit for whole numbers.
+
+    A product may round otherwise, which moves a party by a unit at most.
+    """
     monkeypatch.setattr(made_up, "NUMBERS_AT_ONCE", at_once)
     given, options = auxiliary(n_classes), Options(samples_each=4, shift=shift)
     methods = [

@@ -103,7 +103,9 @@ def test_residuals_of_a_row_do_not_depend_on_others() -> None:
 
 
 class Moody(np.ndarray):
-    """A table whose products are added up in an order that depends on how many rows there are, as some libraries do."""
+    """A table whose products are added up in an order that depends on how many rows there are, as
+    some libraries do.
+    """
 
     def __rmatmul__(self, rows: Array) -> Array:
         table, total = np.asarray(self), np.zeros((len(rows), self.shape[1]))
@@ -113,7 +115,10 @@ class Moody(np.ndarray):
 
 
 def test_one_matrix_product_for_all_would_be_caught() -> None:
-    """The mutant multiplies everybody's rows at once: a row's last bits depend on how many others there are."""
+    """The mutant multiplies everybody's rows at once.
+
+    A row's last bits depend on how many others there are.
+    """
     rng = np.random.default_rng(5)
     table = rng.standard_normal((200, 5)).view(Moody)
     rows = unit_rows(rng, 3000, 200)

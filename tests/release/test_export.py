@@ -1,4 +1,6 @@
-"""The ONNX graph predicts what the release predicts, row by row, wherever the release predicts at all."""
+"""The ONNX graph predicts what the release predicts, row by row, wherever the release predicts at
+all.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,9 @@ def predicted(session: Any, samples: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def awkward_rows() -> np.ndarray:
-    """Ordinary rows, rows far outside, zeros, and numbers whose squares, differences or products leave the doubles."""
+    """Ordinary rows, rows far outside, zeros, and numbers whose squares, differences or products
+    leave the doubles.
+    """
     generator = np.random.default_rng(11)
     ordinary = generator.standard_normal((3000, N_COLUMNS)) * 3.0
     powers = generator.standard_normal((1500, N_COLUMNS)) * 10.0 ** generator.integers(
@@ -121,7 +125,9 @@ ROWS = awkward_rows()
 
 
 def decided(release: Release, rows: np.ndarray) -> np.ndarray:
-    """Rows whose two best scores differ by more than a sum in another order could round away, or not at all."""
+    """Rows whose two best scores differ by more than a sum in another order could round away, or
+    not at all.
+    """
     features, weights = release.model.task.features(rows), release.model.weights
     columns = np.stack([np.zeros_like(weights), weights], axis=1) if weights.ndim == 1 else weights
     best = np.sort(features @ columns, axis=1)

@@ -80,7 +80,10 @@ def test_what_is_damaged_is_refused(text: str) -> None:
 def test_shares_of_classes_are_read_off_the_release(
     method: str, shares: tuple[float, ...], shift: bool
 ) -> None:
-    """Without noise to speak of they are the parties' mean; where they cannot be told, none are given."""
+    """Without noise to speak of they are the parties' mean.
+
+    Where they cannot be told, none are given.
+    """
     K = len(shares)
     public = RNG.normal(size=(400, 3))
     poll = Poll.create(
@@ -103,7 +106,10 @@ def test_shares_of_classes_are_read_off_the_release(
 
 
 def test_noise_moves_shares_as_it_says() -> None:
-    """The deviation of a class's share over 200 rehearsals: within a third, but for a chance of 1e-6."""
+    """The deviation of a class's share over 200 rehearsals.
+
+    Within a third, but for a chance of 1e-6.
+    """
     public = RNG.normal(size=(200, 2))
     poll = Poll.create(public, classes=["a", "b", "c"], method="cells", epsilon=1.0, parties=2000)
     tally = Tally(poll)

@@ -62,7 +62,8 @@ def main() -> NoReturn:
         sys.exit(code)
     if left == INTERRUPTED:
         console.print(
-            "Interrupted. No file was left half-written; finished parts are kept, and the same command goes on from there."
+            "Interrupted. No file was left half-written; finished parts are kept, and the same "
+            "command goes on from there."
         )
     sys.exit(left if isinstance(left, int) else 0)
 
@@ -73,11 +74,15 @@ def explained(error: Exception) -> str:
 
     if isinstance(error, FileNotFoundError) and error.strerror == NO_LEDGER:
         return (
-            f"There is no ledger {str(error.filename)!r}. Check the path, or make one with the most that a party may lose in "
+            f"There is no ledger {str(error.filename)!r}. Check the path, or make one with the "
+            "most that a party may lose in "
             "all: ostraka ledger init FILE --epsilon 5. Nothing was drawn and nothing was spent."
         )
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"There is no file or folder {str(error.filename)!r}. Check the path. Nothing was drawn and nothing was written."
+        return (
+            f"There is no file or folder {str(error.filename)!r}. Check the path. Nothing was "
+            "drawn and nothing was written."
+        )
     if isinstance(error, OSError) and error.filename:
         return f"{str(error.filename)!r} cannot be used: {error.strerror}. Nothing was written."
     if isinstance(error, ImportError):
@@ -101,10 +106,15 @@ def build(first: str | None = None) -> Any:
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        help="One differentially private classifier from the data of many parties, without anyone showing their data.\n\n"
-        "Try [bold]ostraka demo[/] first. Where parties may not pool their rows: [bold]ostraka poll create[/], then every party "
-        "[bold]ostraka contribute[/] on its own machine, then [bold]ostraka release[/]. Where one process may see all rows, "
-        "[bold]ostraka learn[/] does it in one step. [bold]ostraka plan[/] tells what to expect.",
+        help=(
+            "One differentially private classifier from the data of many parties, without anyone "
+            "showing their data.\n\n"
+            "Try [bold]ostraka demo[/] first. Where parties may not pool their rows: "
+            "[bold]ostraka poll create[/], then every party [bold]ostraka contribute[/] on its "
+            "own machine, then [bold]ostraka release[/]. Where one process may see all rows, "
+            "[bold]ostraka learn[/] does it in one step. [bold]ostraka plan[/] tells what to "
+            "expect."
+        ),
         epilog=f"{examples('ostraka demo', 'ostraka learn --help')}\n\n"
         "Exit codes, formats and more examples: the how-to pages of the documentation.",
     )

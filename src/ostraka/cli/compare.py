@@ -64,10 +64,12 @@ def compare(
         int, option(OUTPUT, "Splits at a time; -1 for one per core.", of="number")
     ] = -1,
 ) -> None:
-    """Compare accuracy against ε: ours, the paper's, PATE, DP-FedAvg, DP-GD, local privacy, and all data in one place.
+    """Compare accuracy against ε: ours, the paper's, PATE, DP-FedAvg, DP-GD, local privacy, and all
+    data in one place.
 
-    Same splits, same parties, same neighbours (one party's whole data). Writes results.json, results.csv, run.json, table.md, methods.md
-    (what each method promises, whom it trusts, how it was tuned) and the figure. An interrupted run goes on where it stopped.
+    Same splits, same parties, same neighbours (one party's whole data). Writes results.json,
+    results.csv, run.json, table.md, methods.md (what each method promises, whom it trusts, how it
+    was tuned) and the figure. An interrupted run goes on where it stopped.
     """
     from rich.console import Console
 
@@ -110,11 +112,13 @@ def compare(
         watch=lambda method: watch(f"{task.value}, {method}", console.is_terminal),
     )
     console.print(
-        f"Test accuracy with {n_parties} parties; ε is for a whole party, δ = {delta:g} where there is one."
+        f"Test accuracy with {n_parties} parties; ε is for a whole party, δ = {delta:g} where "
+        "there is one."
     )
     console.print(_table(rows, settings))
     console.print(
-        f"Wrote results.json, results.csv, run.json, table.md, methods.md, figure.png and figure.svg to [bold]{folder}[/]."
+        "Wrote results.json, results.csv, run.json, table.md, methods.md, figure.png and "
+        f"figure.svg to [bold]{folder}[/]."
     )
 
 

@@ -87,9 +87,11 @@ def contribute(
         ),
     ] = -1,
 ) -> None:
-    """Compute what you contribute to a poll, show what leaves this machine, and write it to one small file.
+    """Compute what you contribute to a poll, show what leaves this machine, and write it to one
+    small file.
 
-    Reads the poll and your own file, nothing else, and needs no network. Mail the result to the coordinator.
+    Reads the poll and your own file, nothing else, and needs no network. Mail the result to the
+    coordinator.
     """
     from ostraka.errors import ParameterError
     from ostraka.files import check_new
@@ -152,7 +154,10 @@ def _read(
         )
         raise ParameterError("--label-column", got=label_column, allowed=allowed)
     if (person_column is not None) is not (poll.promise.protects == "person"):
-        allowed = f"a column where the poll protects persons, none elsewhere: this one protects one {poll.promise.protects}"
+        allowed = (
+            "a column where the poll protects persons, none elsewhere: this one protects one "
+            f"{poll.promise.protects}"
+        )
         raise ParameterError("--person-column", got=person_column, allowed=allowed)
     if data.is_dir():
         raise ParameterError(
@@ -234,7 +239,8 @@ def _warn(poll: Poll, table: Table) -> None:
     names = tuple(map(str, range(public.center.size))) if known is None else known.labels
     for column in odd[:MANY]:
         typer.echo(
-            f"Mind: most of your values of {names[column]} are far from those of the public samples. "
+            f"Mind: most of your values of {names[column]} are far from those of the public "
+            "samples. "
             "Are they in the same unit?"
         )
 

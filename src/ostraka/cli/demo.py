@@ -32,7 +32,10 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Learn to read handwritten digits from 200 parties with five samples each: a table, a figure, a release and its certificate."""
+    """Learn to read handwritten digits from 200 parties with five samples each.
+
+    A table, a figure, a release and its certificate.
+    """
     if tables is not None:
         _write_tables(tables)
         return
@@ -58,7 +61,8 @@ def demo(
     )
     shown.release.save(out / "digits.ostraka")
     console.print(
-        f"\nWrote [bold]{out / 'demo.png'}[/] and [bold]{out / 'digits.ostraka'}[/]. The certificate of the latter:\n"
+        f"\nWrote [bold]{out / 'demo.png'}[/] and [bold]{out / 'digits.ostraka'}[/]. The "
+        "certificate of the latter:\n"
     )
     console.print(str(shown.release.certificate), markup=False, highlight=False, soft_wrap=True)
     console.print(f"\n{_words(shown)}")
@@ -75,7 +79,8 @@ def _write_tables(folder: Path) -> None:
             f"ward-{N_WARDS}.csv, one for each ward; {folder}/hospitals.csv, all of them; and "
             f"{folder}/new.csv, to predict for.",
             "What next?": f"cd {folder}, then: ostraka poll create public.csv --classes "
-            f"{','.join(CLASSES)} --parties {N_WARDS} --samples-each 50 --epsilon 2 --out stay.poll",
+            f"{','.join(CLASSES)} --parties {N_WARDS} --samples-each 50 --epsilon 2 --out "
+            "stay.poll",
         }
     )
 
@@ -115,12 +120,17 @@ def _words(shown: Demonstration) -> str:
     ours, theirs = shown.mean("auto", "tight", 1.0), shown.mean("avg", "tight", 1.0)
     alone, pooled = shown.references["indiv"], shown.references["batch"]
     return (
-        f"Alone a party reads {alone:.0%} of the digits, all data in one place would give {pooled:.0%}, and the curves show what is left "
+        f"Alone a party reads {alone:.0%} of the digits, all data in one place would give "
+        f"{pooled:.0%}, and the curves show what is left "
         "between the two as the noise grows that hides any one party.\n"
-        f"At ε = 300 `soft` still reads {soft:.0%} where `vote` reads {vote:.0%}: one party moves a share of votes by one in 200, but it "
+        f"At ε = 300 `soft` still reads {soft:.0%} where `vote` reads {vote:.0%}: one party moves "
+        "a share of votes by one in 200, but it "
         "can turn a whole majority, so `vote` needs far more noise for the same promise.\n"
-        f"Tight calibration proves that less noise is enough: `avg` reads {average:.0%} instead of {paper:.0%}. Yet near ε = 1, where "
-        f"privacy begins to mean something, 200 parties are too few for the paper's methods ({theirs:.0%}).\n"
-        f"`auto` puts the noise on a statistic of the labels instead of the model, and still reads {ours:.0%} at ε = 1: the release above. "
+        f"Tight calibration proves that less noise is enough: `avg` reads {average:.0%} instead "
+        f"of {paper:.0%}. Yet near ε = 1, where "
+        "privacy begins to mean something, 200 parties are too few for the paper's methods "
+        f"({theirs:.0%}).\n"
+        "`auto` puts the noise on a statistic of the labels instead of the model, and still "
+        f"reads {ours:.0%} at ε = 1: the release above. "
         "`ostraka plan --auxiliary` forecasts it for your own public samples."
     )

@@ -1,4 +1,7 @@
-"""Exit codes: one per kind of error, so that scripts can tell them apart. Documented in docs/how-to/command-line.md."""
+"""Exit codes: one per kind of error, so that scripts can tell them apart.
+
+Documented in docs/how-to/command-line.md.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ EXIT_CODES: dict[type[Exception], int] = {
     OSError: 32,
     ImportError: 33,
 }
-"""The most specific class that fits gives the code. A plain ValueError is scikit-learn refusing the input."""
+"""The most specific class that fits gives the code.
+
+A plain ValueError is scikit-learn refusing the input.
+"""
 
 
 def code_of(error: BaseException) -> int | None:

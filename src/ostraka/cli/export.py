@@ -19,7 +19,10 @@ def export(
     onnx: Annotated[Path, option(OUTPUT, "Where to write the ONNX model.", of="file")],
     force: Annotated[bool, FORCE] = False,
 ) -> None:
-    """Write a release as an ONNX model with the same predictions; its metadata carry the certificate."""
+    """Write a release as an ONNX model with the same predictions.
+
+    Its metadata carry the certificate.
+    """
     from importlib.util import find_spec
 
     from ostraka.files import check_new, write_atomically
@@ -28,7 +31,8 @@ def export(
 
     if find_spec("onnx") is None:
         raise ImportError(
-            "Writing ONNX models needs the package onnx: pip install 'ostraka[models]'. Nothing was written"
+            "Writing ONNX models needs the package onnx: pip install 'ostraka[models]'. Nothing "
+            "was written"
         )
     check_new(onnx, force)
     write_atomically(onnx, to_onnx(Release.load(file)))

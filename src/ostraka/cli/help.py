@@ -1,4 +1,4 @@
-"""How help looks: options in panels, whole words at 80 columns, and an example that can be pasted."""
+"""How help looks: options in panels, whole words at 80 columns, an example that can be pasted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ DATA, PROMISE, METHOD, OUTPUT = "Data", "Promise", "Method", "Output"
 
 
 def option(panel: str | None, words: str, *names: str, of: str | None = None, **more: Any) -> Any:
-    """An option in its panel; `of` is the short word for its value, in place of a long list of choices."""
+    """An option in its panel.
+
+    `of` is the short word for its value, in place of a long list of choices.
+    """
     metavar = None if of is None else f"<{of}>"
     return typer.Option(*names, help=words, metavar=metavar, rich_help_panel=panel, **more)
 
@@ -27,7 +30,9 @@ def examples(*commands: str) -> str:
 
 
 class _Tidy:
-    """Flags without a type, and --help with the last options instead of in a panel of its own above them."""
+    """Flags without a type, and --help with the last options instead of in a panel of its own above
+    them.
+    """
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, in the order in which they are shown."""

@@ -46,8 +46,8 @@ def answers(release: Release, file: Path, cost: str) -> dict[str, str]:
     """What people ask of a model that they are given; `learn` and `release` answer the same."""
     promised, task = release.certificate, release.model.task
     return {
-        "What is it?": f"A classifier for {', '.join(map(str, task.classes))}, from {_columns(task)}, "
-        f"made of the data of {promised.crowd}.",
+        "What is it?": f"A classifier for {', '.join(map(str, task.classes))}, "
+        f"from {_columns(task)}, made of the data of {promised.crowd}.",
         "What does ε mean?": promised.plainly,
         "Is it any good?": release.outlook.describe(task.classes),
         "What did it cost?": cost,
@@ -77,7 +77,10 @@ def _technical(release: Release, verified: str) -> str:
 
 
 def _verified(promised: Certificate) -> str:
-    """Compute δ anew from noise and sensitivity; a file that promises too much is refused. Nothing to say if δ is 0."""
+    """Compute δ anew from noise and sensitivity; a file that promises too much is refused.
+
+    Nothing to say if δ is 0.
+    """
     from ostraka.errors import FormatError
     from ostraka.mechanism.laws import verify
 
@@ -85,7 +88,10 @@ def _verified(promised: Certificate) -> str:
         return ""
     found = verify(promised)
     if not found <= promised.round_delta:
-        problem = f"its noise gives δ = {found:.3g} at ε = {promised.round_epsilon:g}, more than it promises"
+        problem = (
+            f"its noise gives δ = {found:.3g} at ε = {promised.round_epsilon:g}, more than it "
+            "promises"
+        )
         raise FormatError("release", problem)
     return f"Verified: this noise gives δ ≤ {found:.3g} at ε = {promised.round_epsilon:g}."
 

@@ -124,10 +124,12 @@ def learn(
         int, option(OUTPUT, "Workers for local training; -1 means all cores.", of="number")
     ] = -1,
 ) -> None:
-    """Make one private classifier from the samples of many parties, and write it with its certificate.
+    """Make one private classifier from the samples of many parties, and write it with its
+    certificate.
 
-    For rows that one process may see; where it may not, begin with `ostraka poll create`. Every call is a release of its own and
-    costs every party ε. CSV, Parquet, NPZ and svmlight files, also .gz and .zst.
+    For rows that one process may see; where it may not, begin with `ostraka poll create`. Every
+    call is a release of its own and costs every party ε. CSV, Parquet, NPZ and svmlight files, also
+    .gz and .zst.
     """
     from rich.console import Console
 
@@ -228,7 +230,10 @@ def _check_distinct(out: Path, *others: Path | None) -> None:
 
 
 def _check_public(data: Path, auxiliary: Path | None) -> None:
-    """The auxiliary samples are published in effect: their scale is. They cannot be the private ones."""
+    """The auxiliary samples are published in effect: their scale is.
+
+    They cannot be the private ones.
+    """
     from ostraka.errors import ParameterError
 
     if auxiliary is not None and auxiliary.exists() and data.exists() and auxiliary.samefile(data):
@@ -240,7 +245,10 @@ def _check_public(data: Path, auxiliary: Path | None) -> None:
 
 
 def _check_parties(data: Path, party_column: str | None, rows_are_parties: bool) -> None:
-    """Who is protected must be said: a forgotten option must not turn whole hospitals into single patients."""
+    """Who is protected must be said.
+
+    A forgotten option must not turn whole hospitals into single patients.
+    """
     from ostraka.errors import ParameterError
 
     if party_column is not None and rows_are_parties:
@@ -276,7 +284,8 @@ def _report(
         told.append(f"The public table does not have {listed(unused)}, so they were not used.")
     if ratio is not None and ratio > 0.5:
         told.append(
-            f"The noise is expected to be {ratio:.2g} times as long as the longest model can be, so "
+            f"The noise is expected to be {ratio:.2g} times as long as the longest model can be, "
+            "so "
             "predictions will be poor. --method auto with --auxiliary, more parties, a larger "
             "--lambda or --epsilon help; `ostraka plan` says how much."
         )

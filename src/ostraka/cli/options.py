@@ -1,7 +1,8 @@
 """The options that several commands share: what each is for is said once, here.
 
-A command keeps the type, the name and the default: `epsilon: Annotated[float, EPSILON]`. Where commands
-add to the words, or need another panel, the words alone stand here: `option(DATA, CLASSES)`.
+A command keeps the type, the name and the default: `epsilon: Annotated[float, EPSILON]`. Where
+commands add to the words, or need another panel, the words alone stand here: `option(DATA,
+CLASSES)`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ SAMPLES_EACH = option(
 DROP = option(DATA, "A column that is no feature; may be repeated.", of="column")
 COLUMNS = option(
     DATA,
-    "What the columns are, where the public table does not say enough: a small .yaml or .json file.",
+    "What the columns are, where the public table does not say enough: a small .yaml or .json "
+    "file.",
     of="file",
 )
 SVMLIGHT_COLUMNS = option(

@@ -76,10 +76,11 @@ def plan(
         option(OUTPUT, "Draw what to expect against ε into this .png or .svg file.", of="file"),
     ] = None,
 ) -> None:
-    """Say how noisy a release would be, and which ε or how many parties a target needs. Uses no private data.
+    """Say how noisy a release would be, and which ε or how many parties a target needs. Uses no
+    private data.
 
-    Noise-to-signal is the expected length of the noise over that of the longest model there can be. With --auxiliary, our own methods are
-    rehearsed on made-up labels of the public samples.
+    Noise-to-signal is the expected length of the noise over that of the longest model there can be.
+    With --auxiliary, our own methods are rehearsed on made-up labels of the public samples.
     """
     if auxiliary is not None:
         _forecast(
@@ -135,7 +136,10 @@ def _forecast(
     description: Path | None,
     drop: list[str],
 ) -> None:
-    """Our own methods on these public samples: a table over ε, how many parties would do, a figure."""
+    """Our own methods on these public samples.
+
+    A table over ε, how many parties would do, a figure.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -190,7 +194,8 @@ def _forecast(
         "right: how often models of the rehearsal were right. Real labels are usually harder: take "
         f"it as the best case. Naming the commonest of {classes} classes is right for at least "
         f"{1.0 / classes:.0%}.\n"
-        "noise/signal: in the easiest and in the hardest direction or cell; below 1 it can be read.",
+        "noise/signal: in the easiest and in the hardest direction or cell; below 1 it can be "
+        "read.",
         style="dim",
     )
     needed = ", ".join(
@@ -251,7 +256,8 @@ def _show(settings: list[Setting], target: float) -> None:
     console.print(
         "moves by: how far one party can move the model. numbers: how many get noise. "
         "noise/signal: below 0.3 little is lost, above 1 little is left.\n"
-        "Theorem 4 of Hamm et al. 2016 bounds the risk above that of any classifier of length 1, with probability 0.9: "
+        "Theorem 4 of Hamm et al. 2016 bounds the risk above that of any classifier of length 1, "
+        "with probability 0.9: "
         f"{', '.join(bounds)}. "
         "Bounds above 0.7, the loss of guessing, say nothing.",
         style="dim",

@@ -47,9 +47,13 @@ app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Make a poll, or look at one: the public file that says what is asked of every party, and what is promised.\n\n"
-    "Then every party runs [bold]ostraka contribute[/] on its own machine and mails one small file, and "
-    "[bold]ostraka release[/] makes the model.",
+    help=(
+        "Make a poll, or look at one: the public file that says what is asked of every party, "
+        "and what is promised.\n\n"
+        "Then every party runs [bold]ostraka contribute[/] on its own machine and mails one small "
+        "file, and "
+        "[bold]ostraka release[/] makes the model."
+    ),
     epilog=examples(
         "ostraka poll create public.csv --classes ill,well --parties 40 --epsilon 1 \\\n"
         "    --out stroke.poll",
@@ -195,7 +199,9 @@ def show(
     file: Annotated[Path, typer.Argument(help="A poll, as `ostraka poll create` writes.")],
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON instead.")] = False,
 ) -> None:
-    """Say in plain words what a poll asks of a party, what leaves its machine, and what is promised."""
+    """Say in plain words what a poll asks of a party, what leaves its machine, and what is
+    promised.
+    """
     from json import dumps
 
     from ostraka.expect.describe import described, facts

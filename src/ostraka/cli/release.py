@@ -49,9 +49,11 @@ def release(
     ] = False,
     force: Annotated[bool, FORCE] = False,
 ) -> None:
-    """Check every contribution, say who is in, who is missing and who is refused and why, then charge and release.
+    """Check every contribution, say who is in, who is missing and who is refused and why, then
+    charge and release.
 
-    Every call is a release of its own and costs every party ε. A contribution that is refused does not keep the others from counting.
+    Every call is a release of its own and costs every party ε. A contribution that is refused does
+    not keep the others from counting.
     """
     from rich.console import Console
 

@@ -166,8 +166,9 @@ def reproduce(
 ) -> None:
     """Reproduce a figure of the paper: test accuracy against 1/ε for every method.
 
-    Writes results.json, results.csv, run.json, figure.png, figure.svg and, where the paper reports numbers, paper.md. A run that was
-    interrupted goes on where it stopped when the same command is given again.
+    Writes results.json, results.csv, run.json, figure.png, figure.svg and, where the paper reports
+    numbers, paper.md. A run that was interrupted goes on where it stopped when the same command is
+    given again.
     """
     from rich.console import Console
 
@@ -253,7 +254,8 @@ def _report(console: Console, found: Reproduced, settings: Settings, folder: Pat
         ", paper.md" if found.comparisons else ""
     )
     console.print(
-        f"\nWrote {written} to [bold]{folder}[/]. The same command again runs only what is missing there."
+        f"\nWrote {written} to [bold]{folder}[/]. The same command again runs only what is "
+        "missing there."
     )
 
 

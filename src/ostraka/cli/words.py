@@ -25,7 +25,10 @@ def numbers(name: str, text: str) -> list[float]:
 
 
 def names_in(path: Path) -> list[str]:
-    """The names in a text file, one per line; empty lines and lines that begin with # are left out."""
+    """The names in a text file, one per line.
+
+    Empty lines and lines that begin with # are left out.
+    """
     from ostraka.errors import FormatError
     from ostraka.files import read_regular
 

@@ -42,7 +42,8 @@ def label_like(poll: Poll) -> str | None:
     for column in poll.task.columns.columns if poll.task.columns is not None else ():
         if isinstance(column, Category) and classes <= set(column.values):
             return (
-                f"The public column {column.name!r} holds the classes themselves. If it is the label, "
+                f"The public column {column.name!r} holds the classes themselves. If it is the "
+                "label, "
                 f"nobody could predict without it: leave it out, --drop {column.name!r}."
             )
     return None

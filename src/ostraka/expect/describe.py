@@ -121,7 +121,10 @@ def _asks(poll: Poll) -> str:
 def _leaves(poll: Poll) -> str:
     size = contribution_bytes(poll)
     if size is None:
-        return f"{sent(poll)}, and nothing else. It votes at the coordinator's, on samples that are private themselves."
+        return (
+            f"{sent(poll)}, and nothing else. It votes at the coordinator's, on samples that are "
+            "private themselves."
+        )
     numbers = "votes" if isinstance(poll.domain, Ballots) else "whole numbers"
     return (
         f"{sent(poll)}: {_n_numbers(poll):,} {numbers}, about {_shown(size)}, and its name. "
@@ -135,7 +138,10 @@ def _shown(size: int) -> str:
 
 def _costs(poll: Poll) -> str:
     start, unit = poll.method.start, poll.promise.protects
-    text = f"every {unit} that takes part spends {_price(poll)} of its privacy budget, when the model is made"
+    text = (
+        f"every {unit} that takes part spends {_price(poll)} of its privacy budget, when the "
+        "model is made"
+    )
     if start is not None:
         together = f"ε = {start.certificate.epsilon + poll.promise.epsilon:g}"
         text += (
@@ -162,12 +168,16 @@ def _next(poll: Poll, file: str) -> str:
     rows = "--model mine.onnx" if poll.private_auxiliary else "mine.csv --label-column COLUMN"
     return (
         f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, and "
-        f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out model.ostraka"
+        f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out "
+        "model.ostraka"
     )
 
 
 def _trusts(poll: Poll) -> str:
-    text = "the coordinator, who sees what each party sends, adds it up and adds the noise; nobody else sees it"
+    text = (
+        "the coordinator, who sees what each party sends, adds it up and adds the noise; nobody "
+        "else sees it"
+    )
     if poll.promise.protects == "person":
         text += ". Every holder is trusted to bound what each of its own persons adds"
     return text
@@ -186,18 +196,23 @@ def _expect(poll: Poll) -> str:
         return (
             f"on made-up labels of the public samples, models were right for {poll.forecast:.0%}. "
             "Real labels are usually harder: take it as the best case, and compare polls by it. "
-            f"Always naming the commonest of {len(poll.task.classes)} classes is right for at least "
+            f"Always naming the commonest of {len(poll.task.classes)} classes is right for at "
+            "least "
             f"{1.0 / len(poll.task.classes):.0%}."
         )
     off = share_deviation(poll.expected_units, poll.promise.epsilon)
     return (
-        f"the noise would move the share of a class by about {off:.2g}; below 0.2 there is room for "
+        f"the noise would move the share of a class by about {off:.2g}; below 0.2 there is room "
+        "for "
         "a model"
     )
 
 
 def noise_ratio(poll: Poll) -> float | None:
-    """How long the noise is, against the longest model there can be; None where that says little."""
+    """How long the noise is, against the longest model there can be.
+
+    None where that says little.
+    """
     if poll.method.name not in PAPERS:
         return None
     settings, _ = method_parts(poll.method)

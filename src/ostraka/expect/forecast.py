@@ -1,12 +1,14 @@
 """What to expect of our own methods, from an auxiliary set alone, before anything is collected.
 
     name here         meaning
-    agreement         how often a model learnt from made-up parties, with noise, agrees with the labels that were made up (`methods.choose`)
-    noise_to_signal   in each direction that is released: noise over the signal that it is taken to hold; below 1 it can be read
-    by_parties        the better method's agreement for other numbers of parties: how many are needed
+    agreement         how often a model learnt from made-up parties, with noise, agrees with the
+                      labels that were made up (`methods.choose`)
+    noise_to_signal   in each direction that is released: noise over the signal that it is taken to
+                      hold; below 1 it can be read
+    by_parties        the better method's agreement for other numbers of parties
 
-Everything is public: the auxiliary set, M, ε, δ, the declared number of samples per party. Made-up labels are not yours: the agreement
-ranks settings, it is no promise of accuracy.
+Everything is public: the auxiliary set, M, ε, δ, the declared number of samples per party. Made-up
+labels are not yours: the agreement ranks settings, it is no promise of accuracy.
 """
 
 from __future__ import annotations
@@ -78,7 +80,10 @@ def outlook(
     numbers: Sequence[int],
     watch: Watch | None = None,
 ) -> Outlook:
-    """Forecasts for other ε, and for other numbers of parties: together, because they share most of the work."""
+    """Forecasts for other ε, and for other numbers of parties.
+
+    Together, because they share most of the work.
+    """
     across = [Case(n_units, replace(promise, epsilon=epsilon)) for epsilon in epsilons]
     along = [Case(number, promise) for number in sorted(numbers)]
     found = agreements(auxiliary, [*across, *along], options, watch)
@@ -114,7 +119,10 @@ def _forecast(
 
 
 def _noise_to_signal(method: Method, mechanism: Mechanism, auxiliary: AuxiliarySet) -> Array:
-    """Noise over signal per direction, if the signal is spread as the choice of k takes it to be; per cell, noise over mass."""
+    """Noise over signal per direction, if the signal is spread as the choice of k takes it to be.
+
+    Per cell, noise over mass.
+    """
     n_classes = auxiliary.n_classes
     if isinstance(method, Moments):
         shares = signal_shares(Whitening.of(auxiliary.features).values)

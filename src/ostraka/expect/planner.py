@@ -1,4 +1,5 @@
-"""What to expect before anything is collected: Theorem 4 of the paper, for any sensitivity and dimension.
+"""What to expect before anything is collected: Theorem 4 of the paper, for any sensitivity and
+dimension.
 
     letter    name here          meaning
     S/ε, D    noise_scale, dimension
@@ -6,8 +7,9 @@
     δ_p, δ_s  failure_noise, failure_sampling: how often each half of the bound may fail
     w_0       –                  any reference classifier; only its norm enters
 
-Guarantee (planner.proof.md): with probability at least 1−δ_p−δ_s the true risk of the release exceeds that of w_0 by at most
-`RiskBound.total`. The sampling half is proved for the binary losses; for softmax it is a guide, and `proved` says so.
+Guarantee (planner.proof.md): with probability at least 1−δ_p−δ_s the true risk of the release
+exceeds that of w_0 by at most `RiskBound.total`. The sampling half is proved for the binary losses;
+for softmax it is a guide, and `proved` says so.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class Setting:
     calibration: str = "tight"
 
     def mechanism(self) -> Mechanism:
-        """The noise of a release, if nothing were known of the auxiliary samples but their number."""
+        """The noise of a release, if of the auxiliary samples only their number were known."""
         if self.method not in METHODS:
             raise ParameterError("method", got=self.method, allowed=" or ".join(map(repr, METHODS)))
         promise = Promise(epsilon=self.epsilon)
@@ -102,7 +104,8 @@ class RiskBound:
 
 
 def noise_to_signal(mechanism: Mechanism, loss: Loss, lambda_: float) -> float:
-    """E‖η‖/ρ, of soft, vote or avg: the expected length of the noise over that of the longest model there can be.
+    """E‖η‖/ρ, of soft, vote or avg: the expected length of the noise over that of the longest model
+    there can be.
 
     Below 0.3 little is lost, above 1 little is left. Nothing in it comes from private data.
     """
@@ -158,7 +161,10 @@ def risk_bound(
 def noise_length(
     scale: float, dimension: int, failure: float, law: Literal["paper", "exact"] = "exact"
 ) -> float:
-    """‖η‖ is longer than this with probability at most `failure`: the quantile of Gamma(D), or the paper's D·log(D/δ)."""
+    """‖η‖ is longer than this with probability at most `failure`.
+
+    The quantile of Gamma(D), or the paper's D·log(D/δ).
+    """
     from scipy.stats import gamma  # half a second, for this alone
 
     _check_probability("failure", failure)
@@ -168,12 +174,18 @@ def noise_length(
 
 
 def noise_risk(length: float, loss: Loss, lambda_: float) -> float:
-    """(c+λ)‖η‖²: twice the rise of the empirical risk, whose curvature is at most c+λ.   [Theorem 4, first term]."""
+    """(c+λ)‖η‖²: twice the rise of the empirical risk, whose curvature is at most c+λ.
+
+    [Theorem 4, first term].
+    """
     return (loss.smoothness + lambda_) * length**2
 
 
 def sampling_risk(n_samples: int, lambda_: float, failure: float) -> float:
-    """16(32+log(1/δ_s))/(λN): from the auxiliary samples to their source.   [Theorem 4, second term]."""
+    """16(32+log(1/δ_s))/(λN): from the auxiliary samples to their source.
+
+    [Theorem 4, second term].
+    """
     _check_probability("failure", failure)
     return 16.0 * (32.0 + math.log(1.0 / failure)) / (lambda_ * n_samples)
 

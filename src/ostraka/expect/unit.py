@@ -4,10 +4,10 @@
     M       n_units     how many are protected
     s       –           the standard deviation that noise puts on the share of one class, √8/(Mε)
 
-Whatever the method, a model knows at least the shares of the classes. A party that is replaced moves
-them by 2 in L1, so hiding it takes noise of deviation √8/(Mε) on each; where that is large, no model
-can be. Holders are often few and persons many: the same rows, protected person by person, carry a
-model where protected holder by holder they cannot.
+Whatever the method, a model knows at least the shares of the classes. A party that is replaced
+moves them by 2 in L1, so hiding it takes noise of deviation √8/(Mε) on each; where that is large,
+no model can be. Holders are often few and persons many: the same rows, protected person by person,
+carry a model where protected holder by holder they cannot.
 """
 
 from __future__ import annotations
@@ -37,13 +37,17 @@ def drowns(poll: Poll) -> str | None:
     whole = f"one {unit}" if unit != "party" else "a whole party"
     moved = "by half and more" if off > 0.5 else f"by about {off:.2f}"
     return (
-        f"little. With {plural(unit, n)} and ε = {epsilon:g} the noise that hides {whole} moves even "
+        f"little. With {plural(unit, n)} and ε = {epsilon:g} the noise that hides {whole} moves "
+        "even "
         f"the share of a class {moved}."
     )
 
 
 def advise_unit(poll: Poll, n_parties: int, samples_each: int) -> str | None:
-    """A word of advice on whom to protect, from the numbers that a poll was made with; None if there is nothing to say."""
+    """A word of advice on whom to protect, from the numbers that a poll was made with.
+
+    None if there is nothing to say.
+    """
     epsilon, unit = poll.promise.epsilon, poll.promise.protects
     if drowns(poll) is not None:
         n_rows = n_parties * samples_each
@@ -52,12 +56,14 @@ def advise_unit(poll: Poll, n_parties: int, samples_each: int) -> str | None:
             return "More parties, or a larger ε, would help."
         return (
             "If it is single persons whose data must be hidden, and every holder may be trusted to "
-            f"bound its own persons, --protects person helps: with about {plural('row', n_rows)} in "
+            f"bound its own persons, --protects person helps: with about {plural('row', n_rows)} "
+            "in "
             f"all the noise would move a share by about {of_rows:.2g} only."
         )
     if unit == "person" and share_deviation(n_parties, epsilon) <= TOO_MUCH:
         return (
-            f"{plural('party', n_parties)} may be enough to protect whole parties at ε = {epsilon:g}, "
+            f"{plural('party', n_parties)} may be enough to protect whole parties at ε = "
+            f"{epsilon:g}, "
             "which promises more: try --protects party."
         )
     return None

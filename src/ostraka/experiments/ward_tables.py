@@ -1,7 +1,8 @@
-"""Made-up tables of forty hospital wards, with everything that tables have: for trying the commands.
+"""Made-up tables of forty hospital wards, with everything that tables have: for trying the
+commands.
 
-Numbers with gaps, texts, dates, yes and no, costs with a long tail; each ward has a file of its own,
-and a public table comes from the same kind of source. Nothing in them is about anybody.
+Numbers with gaps, texts, dates, yes and no, costs with a long tail; each ward has a file of its
+own, and a public table comes from the same kind of source. Nothing in them is about anybody.
 """
 
 from __future__ import annotations

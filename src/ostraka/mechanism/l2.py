@@ -111,7 +111,8 @@ class L2Noise:
 
     def _rehearse_units(self, source: Rehearsal) -> list[int]:
         (row,) = self.rehearse(source.generator, 1)
-        # Multiples of a power of two: the quotient of two integers is exact, and faster than fractions.
+        # Multiples of a power of two: the quotient of two integers is exact, and faster than
+        # fractions.
         top, bottom = self.spacing.as_integer_ratio()
         ratios = (value.as_integer_ratio() for value in row.tolist())
         return [p * bottom // (q * top) for p, q in ratios]

@@ -30,7 +30,10 @@ from ostraka.solve.losses import Array
 __all__ = ["Mechanism"]
 
 LARGEST_MEAN = 2**500
-"""Beyond it a released number is taken for this one: doubles must not overflow. No true one is near."""
+"""Beyond it a released number is taken for this one: doubles must not overflow.
+
+No true one is near.
+"""
 NAMES = {UnitL2: "l2", DiscreteLaplace: "discrete laplace", RoundedGaussian: "gaussian"}
 
 

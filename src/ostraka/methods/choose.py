@@ -1,9 +1,9 @@
 """`auto`: which of our methods a poll should take, tested on synthetic labels.
 
-The auxiliary set is labelled in eighteen ways that have nothing to do with the truth (`made_up`). For
-each labelling, parties are made up from auxiliary rows, both methods are rehearsed with seeded noise,
-and the one that agrees more often with the labels wins. Everything comes from the auxiliary set and
-public numbers: the choice is free, and anybody can repeat it.
+The auxiliary set is labelled in eighteen ways that have nothing to do with the truth (`made_up`).
+For each labelling, parties are made up from auxiliary rows, both methods are rehearsed with seeded
+noise, and the one that agrees more often with the labels wins. Everything comes from the auxiliary
+set and public numbers: the choice is free, and anybody can repeat it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def candidates(promise: Promise) -> tuple[str, ...]:
 def agreements(
     auxiliary: AuxiliarySet, cases: Sequence[Case], options: Options, watch: Watch | None = None
 ) -> dict[Case, dict[str, float]]:
-    """How often models learnt from made-up parties agree with the made-up labels, on average over worlds, by method."""
+    """How often models learnt from made-up parties agree with the made-up labels, on average over
+    worlds, by method.
+    """
     groups = _groups(cases)
     rehearsed = _rehearse(sampled(auxiliary), groups, options)
     shown = rehearsed if watch is None else watch(rehearsed, len(groups) * N_WORLDS)
@@ -136,7 +138,9 @@ def _rehearse(
 def _share(
     method: Cells | Moments, mechanism: Mechanism, summed: Units, made_up: int, world: World
 ) -> float:
-    """How many labels a model gets right that was learnt from the sum of made-up parties, with noise."""
+    """How many labels a model gets right that was learnt from the sum of made-up parties, with
+    noise.
+    """
     n_units = mechanism.divisor
     total = [unit * n_units // made_up for unit in summed.tolist()]
     mean = mechanism.mean(mechanism.draw(total, Rehearsal(world.seed)))

@@ -1,14 +1,15 @@
-"""Parties made up of public rows, and what they would send, added up: for many settings of a method at once.
+"""Parties made up of public rows, and what they would send, added up: for many settings of a method
+at once.
 
     name here   meaning
-    World       labels of the auxiliary rows that have nothing to do with the truth, parties that hold
-                some of these rows, and a seed for the noise
+    World       labels of the auxiliary rows that have nothing to do with the truth, parties that
+                hold some of these rows, and a seed for the noise
     worlds      eighteen of them: labels by random lines, and by clusters with random classes
     adder       the sum of what the parties of a world would send, for each of several methods
 
-The parties hold auxiliary rows, so what does not depend on labels is computed once for each auxiliary
-row, and what does not depend on ε or on the number of units once for all methods. The sums are those
-of `contribute`, up to the rounding of a product.
+The parties hold auxiliary rows, so what does not depend on labels is computed once for each
+auxiliary row, and what does not depend on ε or on the number of units once for all methods. The
+sums are those of `contribute`, up to the rounding of a product.
 
 Everything is public: rows and labels are made up, and nothing here protects anybody.
 """
@@ -45,7 +46,7 @@ NUMBERS_AT_ONCE = 2**21
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class World:
-    """Labels of all auxiliary rows, which of them each party holds (parties, samples), and a seed."""
+    """Labels of all auxiliary rows, the rows that each party holds (a line each), and a seed."""
 
     labels: Indices
     rows: Indices
@@ -56,7 +57,7 @@ Adder: TypeAlias = Callable[[World], list[Units]]
 
 
 def adder(methods: Sequence[Cells | Moments]) -> Adder:
-    """What adds up the vectors of a world's parties, for methods of one kind on one auxiliary set."""
+    """What adds up the vectors of a world's parties, for methods of one kind on one set."""
     cells = [method for method in methods if isinstance(method, Cells)]
     if cells:
         return lambda world: [_sum_of_cells(method, world) for method in cells]
@@ -101,7 +102,10 @@ def _sum_of_cells(method: Cells, world: World) -> Units:
 
 
 def _sums_of_moments(methods: Sequence[Moments], white: Array, world: World) -> list[Units]:
-    """The vectors in the widest space, once; then each method shortens the first numbers of them."""
+    """The vectors in the widest space, once.
+
+    Then each method shortens the first numbers of them.
+    """
     contrasts = methods[0].contrasts
     totals = [np.zeros(method.domain.dimension, dtype=np.int64) for method in methods]
     numbers = white.shape[1] * max(world.rows.shape[1], contrasts.shape[1])
@@ -118,7 +122,9 @@ def _sums_of_moments(methods: Sequence[Moments], white: Array, world: World) -> 
 def _labellings(
     features: Array, n_classes: int, generator: np.random.Generator
 ) -> Iterator[Indices]:
-    """Labels that a line explains, with weights in proportion to a direction's extent, and labels that clusters explain."""
+    """Labels that a line explains, with weights in proportion to a direction's extent, and labels
+    that clusters explain.
+    """
     from sklearn.cluster import KMeans
 
     whitening = Whitening.of(features)

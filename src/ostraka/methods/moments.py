@@ -58,7 +58,8 @@ from ostraka.tally.domain import Ball, Units
 __all__ = ["Moments"]
 
 MOSTLY = 0.8
-"""So much of the constant must the directions hold for the shares of classes to be read off them."""
+"""So much of the constant must the directions hold for the shares of classes to be read off them.
+"""
 MISJUDGED = 0.15
 """The mean feature of shortened parties is known up to about this share of it."""
 
@@ -188,10 +189,12 @@ class Moments:
         return surprise(missing.ravel(), np.full(missing.size, variance))
 
     def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float] | None:
-        """How common each class is, and the deviation of that; None if what was released does not tell.
+        """How common each class is, and the deviation of that; None if what was released does not
+        tell.
 
-        The constant 1 is nearly a combination a of the directions, by least squares a = Φᵀ1/N, because they
-        hold the constant feature; so aᵀY is nearly the mean of Q[y]. ‖a‖² says how much of 1 they hold.
+        The constant 1 is nearly a combination a of the directions, by least squares a = Φᵀ1/N,
+        because they hold the constant feature; so aᵀY is nearly the mean of Q[y]. ‖a‖² says how
+        much of 1 they hold.
         """
         n_classes = len(self.contrasts)
         along = (self.features @ self.whitening).mean(axis=0)

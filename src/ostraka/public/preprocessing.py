@@ -227,13 +227,17 @@ class Preprocessing:
             raise ShapeError("The samples", got=tuple(rows.shape), allowed=f"{expected} columns")
 
     def _divisors(self, rows: Features) -> float | NDArray[np.float64]:
-        """What each row is divided by: the radius, or the peak of a row whose squares would not fit. NaN and infinity are refused."""
+        """What each row is divided by.
+
+        The radius, or the peak of a row whose squares would not fit. NaN and infinity are refused.
+        """
         if not is_sparse(rows) and _largest(rows) / self.radius <= SQUARES_FIT:
             return self.radius
         peaks = _finite_peaks(rows, "samples")
         with np.errstate(over="ignore"):
             far = peaks / self.radius > SQUARES_FIT
-        # A row that far out is clipped anyway: only its direction counts, and dividing by its peak cannot overflow.
+        # A row that far out is clipped anyway: only its direction counts, and dividing by its peak
+        # cannot overflow.
         return np.where(far, peaks, self.radius)
 
     def _mapped(self, rows: Features) -> Features:
@@ -414,7 +418,10 @@ def _check_finite(rows: Features, what: str) -> None:
 
 
 def _largest(rows: NDArray[np.float64]) -> float:
-    """The largest absolute value of all; NaN if there is one. Several times as fast as that of each row."""
+    """The largest absolute value of all; NaN if there is one.
+
+    Several times as fast as that of each row.
+    """
     return max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
 
 
@@ -458,7 +465,10 @@ def _pull_factors(norms: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _divided(rows: Features, divisors: float | NDArray[np.float64], *, n_appended: int) -> Features:
-    """Divide every row by its divisor, into new memory; dense rows get room for appended columns."""
+    """Divide every row by its divisor, into new memory.
+
+    Dense rows get room for appended columns.
+    """
     if is_sparse(rows):
         rows.data /= np.repeat(divisors, np.diff(rows.indptr))
         return rows

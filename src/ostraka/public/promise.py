@@ -89,14 +89,16 @@ def check_parties(n_parties: int) -> int:
 def explain(epsilon: float, delta: float, protects: Unit) -> str:
     """What a promise means, for somebody who has never heard of ε.
 
-    Two worlds that differ in one unit's data give every model probabilities within a factor e^ε. Whoever
-    holds both worlds for equally likely therefore holds either for at most e^ε/(1+e^ε) after seeing
+    Two worlds that differ in one unit's data give every model probabilities within a factor e^ε.
+    Whoever holds both worlds for equally likely therefore holds either for at most e^ε/(1+e^ε)
+    after seeing
     the model, whatever else he knows   [Bayes].
     """
     chance = f", but for a chance of about {delta:g}" if delta else ""
     text = (
         f"Somebody who knows everything about all the others, and wavers half and half between two "
-        f"versions of {_WHOSE[protects]}, is at most {surest(epsilon)} sure of either after seeing the model"
+        f"versions of {_WHOSE[protects]}, is at most {surest(epsilon)} sure of either after "
+        "seeing the model"
         f"{chance}. (50% would be perfect, 100% no protection at all.)"
     )
     weak = f" ε = {epsilon:g} protects against little; around 1 is a real promise."

@@ -72,7 +72,10 @@ class NoisySum:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerturbedMinimiser:
-    """The minimiser of a risk, and where its sensitivity comes from; the total is at least the sum."""
+    """The minimiser of a risk, and where its sensitivity comes from.
+
+    The total is at least the sum.
+    """
 
     calibration: str
     loss: str
@@ -192,7 +195,8 @@ class Certificate:
         delta = f" (δ = {self.delta:g})" if self.delta else ""
         return (
             f"{rehearsed if self.randomness == FROM_A_SEED else ''}"
-            f"ε = {self.epsilon:g} differential privacy{delta} for {self._who}, among {self.crowd}. "
+            f"ε = {self.epsilon:g} differential privacy{delta} for {self._who}, among "
+            f"{self.crowd}. "
             f"{explain(self.epsilon, self.delta, self.protects)}"
             f"{self._rounds}{self._trust}{assumed if self.assumed_public else ''}"
         )
@@ -245,7 +249,8 @@ class Certificate:
         own = self.particular
         if isinstance(own, NoisySum):
             return (
-                f"method {self.method}, a statistic over {self.coordinates}, from which the model is "
+                f"method {self.method}, a statistic over {self.coordinates}, from which the model "
+                "is "
                 "made at no further cost."
             )
         return (
@@ -318,7 +323,10 @@ def _check_rounds(promised: Certificate) -> None:
 
 
 def _check_noise(promised: Certificate) -> None:
-    """Which law goes with which δ and norm. That a scale is enough for a δ above 0 takes ball arithmetic: `mechanism.laws.verify`."""
+    """Which law goes with which δ and norm.
+
+    That a scale is enough for a δ above 0 takes ball arithmetic: `mechanism.laws.verify`.
+    """
     pure = promised.noise == "discrete laplace" or isinstance(
         promised.particular, PerturbedMinimiser
     )

@@ -138,7 +138,10 @@ def _flat_totals(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _built(kind: type[T], content: dict[str, Any]) -> T:
-    """A value of exactly the declared fields, of their declared types; `lambda_` is written `lambda`."""
+    """A value of exactly the declared fields, of their declared types.
+
+    `lambda_` is written `lambda`.
+    """
     declared = {field.name.rstrip("_"): field for field in fields(kind)}  # type: ignore[arg-type]
     unknown, missing = set(content) - set(declared), set(declared) - set(content)
     if unknown or missing:

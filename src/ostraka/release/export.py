@@ -1,15 +1,19 @@
-"""A release as an ONNX graph: columns, the public preprocessing, the linear model, and the certificate in the metadata.
+"""A release as an ONNX graph: columns, the public preprocessing, the linear model, and the
+certificate in the metadata.
 
-The graph uses plain operators in double precision, in the order of `Columns` and `Preprocessing`, so that it predicts what
-`Release.predict` predicts. Outputs `label` (N,) and `probabilities` (N, K). Inputs:
+The graph uses plain operators in double precision, in the order of `Columns` and `Preprocessing`,
+so that it predicts what `Release.predict` predicts. Outputs `label` (N,) and `probabilities` (N,
+K). Inputs:
 
-    where columns have names   one (N, 1) for each, by its name: doubles for numbers, 0 and 1 for booleans, days since 1970 for
-                               dates, texts for categories; NaN or an empty text is a gap
+    where columns have names   one (N, 1) for each, by its name: doubles for numbers, 0 and 1 for
+                               booleans, days since 1970 for dates, texts for categories; NaN or an
+                               empty text is a gap
     elsewhere                  `samples` (N, columns)
 
-Not covered: another sum order may round scores that differ by less than about 1e-15 the other way. A graph reads texts as they
-are, with no spaces around. A graph cannot refuse: where `Release.predict` raises because a sample holds NaN or infinity, the
-probabilities of that sample are NaN and its label means nothing.
+Not covered: another sum order may round scores that differ by less than about 1e-15 the other way.
+A graph reads texts as they are, with no spaces around. A graph cannot refuse: where
+`Release.predict` raises because a sample holds NaN or infinity, the probabilities of that sample
+are NaN and its label means nothing.
 """
 
 from __future__ import annotations
@@ -82,7 +86,10 @@ def to_onnx(release: Release) -> bytes:
 
 
 def _features(graph: Graph, task: Task, rows: str) -> str:
-    """The same steps as `Preprocessing`: centre, scale, project, divide, clip, append the constant."""
+    """The same steps as `Preprocessing`.
+
+    Centre, scale, project, divide, clip, append the constant.
+    """
     given = task.preprocessing
     x = _mapped(graph, task, rows) if given.arrays() else rows
     radius = graph.number(given.radius)
@@ -106,7 +113,10 @@ def _features(graph: Graph, task: Task, rows: str) -> str:
 
 
 def _mapped(graph: Graph, task: Task, rows: str) -> str:
-    """((x − center)/scale)·components; a row that leaves the doubles becomes 0, unless the sample itself is not finite."""
+    """((x − center)/scale)·components.
+
+    A row that leaves the doubles becomes 0, unless the sample itself is not finite.
+    """
     given = task.preprocessing
     x = rows
     if given.components is None:

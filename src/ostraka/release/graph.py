@@ -123,7 +123,10 @@ def _write_number(graph: Graph, column: Number, given: str) -> list[str]:
 
 
 def _fold_tail(graph: Graph, t: str) -> str:
-    """As in `Columns`. Near a power of two the exponent may be found one off: the line is continuous there."""
+    """As in `Columns`. Near a power of two the exponent may be found one off.
+
+    The line is continuous there.
+    """
     one, two = graph.number(1.0), graph.number(2.0)
     size = graph.add("Add", one, graph.add("Min", graph.add("Abs", t), graph.number(FARTHEST)))
     logarithm = graph.add("Div", graph.add("Log", size), graph.number(math.log(2.0)))

@@ -1,4 +1,5 @@
-"""A linear classifier that can be used: weights, the classes they speak of, and the public way from samples to features.
+"""A linear classifier that can be used: weights, the classes they speak of, and the public way from
+samples to features.
 
 Needs numpy alone, so that a published model can be used anywhere.
 """
@@ -19,14 +20,20 @@ from ostraka.public.task import Task
 __all__ = ["LinearModel"]
 
 NUMBERS_AT_ONCE = 2**18
-"""Two megabytes of samples, which stay in the cache on their way to scores; so memory is bounded, too."""
+"""Two megabytes of samples, which stay in the cache on their way to scores.
+
+So memory is bounded, too.
+"""
 WHOLE_ROWS = 64
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearModel:
-    """Two classes: class 1 where w·x ≥ 0. More: the class with the largest score, the first of equals."""
+    """Two classes: class 1 where w·x ≥ 0. More.
+
+    The class with the largest score, the first of equals.
+    """
 
     task: Task
     weights: NDArray[np.float64]
@@ -65,7 +72,10 @@ class LinearModel:
         return chosen
 
     def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
-        """The model's probabilities, a column per class. After noise they are no longer calibrated."""
+        """The model's probabilities, a column per class.
+
+        After noise they are no longer calibrated.
+        """
         z = self.scores(samples)
         z = np.stack([np.zeros_like(z), z], axis=1) if z.ndim == 1 else z
         p: NDArray[np.float64] = np.exp(z - z.max(axis=1, keepdims=True))
@@ -73,7 +83,10 @@ class LinearModel:
         return p
 
     def score(self, samples: Samples, labels: Any) -> float:
-        """The share of samples whose class is right. On private samples this number is itself a disclosure."""
+        """The share of samples whose class is right.
+
+        On private samples this number is itself a disclosure.
+        """
         truth = self.task.indices(labels)
         chosen = self.choices(samples)
         if not (truth.shape == chosen.shape and truth.size):

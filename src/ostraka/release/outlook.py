@@ -5,8 +5,8 @@
     shares      how common each class is among the parties, from what was released
     deviation   by how much noise typically moves such a share
 
-All of it is public: the rehearsal saw public samples alone, and the shares are computed from the noisy
-statistic. None of it is the accuracy of this model, which nobody has measured.
+All of it is public: the rehearsal saw public samples alone, and the shares are computed from the
+noisy statistic. None of it is the accuracy of this model, which nobody has measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A release: the published model with its certificate, the only thing that leaves; and a rehearsal, which never does.
+"""A release: the published model with its certificate, the only thing that leaves; and a rehearsal,
+which never does.
 
 On disk a release is one safetensors file: the weights and what was released as tensors, everything
 else as canonical JSON in the metadata. Files are parsed, then audited, then built; whatever is not
@@ -6,10 +7,10 @@ exactly as expected is refused before any of it is used.
 
     format   what changed
     1        weights, task, certificate
-    2        `statistic`, the noisy mean itself, where the model was made from one: it is public, and
-             `refit` makes other models of it, free of budget
-    3        `columns` where a table's columns are described, instead of their names alone; `outlook`,
-             what is known of how good the model can be
+    2        `statistic`, the noisy mean itself, where the model was made from one: it is public,
+             and `refit` makes other models of it, free of budget
+    3        `columns` where a table's columns are described, instead of their names alone;
+             `outlook`, what is known of how good the model can be
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from ostraka.tensors import LARGEST_FILE, canonical_json, parse_json, read_tenso
 
 __all__ = ["Release", "Rehearsed", "task_from_json", "task_json"]
 
-# A new number with every change of the file's content; readers of old numbers stay, each with a file
+# A new number with every change of the file's content; readers of old numbers stay, each with a
+# file
 # in the tests.
 FORMAT = "3"
 T = TypeVar("T")
@@ -74,7 +76,9 @@ class _Outcome:
     outlook: Outlook = field(default_factory=Outlook)
     """What is known of how good the model can be."""
     shift: float | None = None
-    """By how many standard deviations the parties' samples differ from the auxiliary ones, where that can be told; not in the file."""
+    """By how many standard deviations the parties' samples differ from the auxiliary ones, where
+    that can be told; not in the file.
+    """
     poll: Refitting | None = field(default=None, repr=False)
     """The poll that it came from, as long as it is at hand; not in the file."""
     _digest: str | None = field(default=None, init=False, repr=False)
@@ -97,11 +101,17 @@ class _Outcome:
         return self.model.predict(samples)
 
     def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
-        """The model's probabilities, a column per class. After noise they are no longer calibrated."""
+        """The model's probabilities, a column per class.
+
+        After noise they are no longer calibrated.
+        """
         return self.model.predict_proba(samples)
 
     def score(self, samples: Samples, labels: Any) -> float:
-        """The share of samples whose class is right. On private samples this number is itself a disclosure."""
+        """The share of samples whose class is right.
+
+        On private samples this number is itself a disclosure.
+        """
         return self.model.score(samples, labels)
 
     @property
@@ -157,7 +167,10 @@ class _Outcome:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rehearsed(_Outcome):
-    """A model drawn with a seed: it can be looked at, never published; its certificate promises nothing."""
+    """A model drawn with a seed: it can be looked at, never published.
+
+    Its certificate promises nothing.
+    """
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:  # noqa: ARG002
         """Refuse: the noise can be computed from the seed."""

@@ -164,7 +164,10 @@ class TestTies:
         assert (some == sum(alone[:7])).all()
 
     def test_products_in_doubles_would_be_caught(self, monkeypatch):
-        """In whole numbers no order of adding turns a tie; the mutant multiplies numbers as they come."""
+        """In whole numbers no order of adding turns a tie.
+
+        The mutant multiplies numbers as they come.
+        """
         rng = np.random.default_rng(6)
         samples = rng.normal(size=(300, 40))
         samples /= 1.001 * np.linalg.norm(samples, axis=1, keepdims=True)

@@ -98,10 +98,12 @@ def feasible_labels(
 
 def onto_simplex(rows: Array) -> Array:
     """The nearest point of the simplex, row by row   [Held, Wolfe, Crowder 1974]."""
-    # Entry by entry, over all rows at once and in place: short sums along rows, and new memory, take several times as long.
+    # Entry by entry, over all rows at once and in place: short sums along rows, and new memory,
+    # take several times as long.
     descending = np.ascontiguousarray(np.sort(rows, axis=1).T[::-1])
     largest = descending[0].copy()
-    # Relative to the largest entry, and cut where the answer is 0 anyway: nothing is lost to rounding, however large the entries.
+    # Relative to the largest entry, and cut where the answer is 0 anyway: nothing is lost to
+    # rounding, however large the entries.
     descending -= largest
     np.maximum(descending, -1.0, out=descending)
     excess = np.empty_like(descending)
@@ -140,7 +142,9 @@ def self_trained(
 
 
 def _second_moments(features: Array) -> Array:
-    """XᵀX/N; kept for the next fit as long as X lives, where nobody can change X and this is not the larger of the two."""
+    """XᵀX/N; kept for the next fit as long as X lives, where nobody can change X and this is not
+    the larger of the two.
+    """
     kept = _kept.get(id(features))
     if kept is not None:
         return kept
