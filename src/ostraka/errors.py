@@ -386,8 +386,7 @@ class RehearsalError(OstrakaError):
     def __init__(self) -> None:
         super().__init__(
             "This result was drawn with a seed, so its noise can be computed and it protects "
-            "nobody. "
-            "Draw it again without a Rehearsal to publish it. Nothing was written."
+            "nobody. Draw it again without a Rehearsal to publish it. Nothing was written."
         )
 
 

@@ -70,15 +70,13 @@ NO_AUXILIARY = (
     "length of samples, needs none"
 )
 ON_PRIVATE_ROWS = (
-    "This accuracy was measured on the parties' own rows. The number itself tells of them, outside "
-    "the promise, so keep it to yourself; and it flatters, because the model has seen them. "
-    "Measure "
-    "on public rows instead."
+    "This accuracy was measured on the parties' own rows. The number itself tells of them, "
+    "outside the promise, so keep it to yourself; and it flatters, because the model has seen "
+    "them. Measure on public rows instead."
 )
 RELEASED_BEFORE = (
     "A release was made of these very rows before: every fit costs every party its ε once more, "
-    "and "
-    "what it costs in all adds up. Rehearse with random_state=0, or keep a ledger=."
+    "and what it costs in all adds up. Rehearse with random_state=0, or keep a ledger=."
 )
 
 

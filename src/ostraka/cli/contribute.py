@@ -240,8 +240,7 @@ def _warn(poll: Poll, table: Table) -> None:
     for column in odd[:MANY]:
         typer.echo(
             f"Mind: most of your values of {names[column]} are far from those of the public "
-            "samples. "
-            "Are they in the same unit?"
+            "samples. Are they in the same unit?"
         )
 
 

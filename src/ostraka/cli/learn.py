@@ -285,8 +285,7 @@ def _report(
     if ratio is not None and ratio > 0.5:
         told.append(
             f"The noise is expected to be {ratio:.2g} times as long as the longest model can be, "
-            "so "
-            "predictions will be poor. --method auto with --auxiliary, more parties, a larger "
+            "so predictions will be poor. --method auto with --auxiliary, more parties, a larger "
             "--lambda or --epsilon help; `ostraka plan` says how much."
         )
     for each in (*advise(poll), *told):

@@ -43,7 +43,6 @@ def label_like(poll: Poll) -> str | None:
         if isinstance(column, Category) and classes <= set(column.values):
             return (
                 f"The public column {column.name!r} holds the classes themselves. If it is the "
-                "label, "
-                f"nobody could predict without it: leave it out, --drop {column.name!r}."
+                f"label, nobody could predict without it: leave it out, --drop {column.name!r}."
             )
     return None

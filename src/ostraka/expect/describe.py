@@ -197,14 +197,12 @@ def _expect(poll: Poll) -> str:
             f"on made-up labels of the public samples, models were right for {poll.forecast:.0%}. "
             "Real labels are usually harder: take it as the best case, and compare polls by it. "
             f"Always naming the commonest of {len(poll.task.classes)} classes is right for at "
-            "least "
-            f"{1.0 / len(poll.task.classes):.0%}."
+            f"least {1.0 / len(poll.task.classes):.0%}."
         )
     off = share_deviation(poll.expected_units, poll.promise.epsilon)
     return (
         f"the noise would move the share of a class by about {off:.2g}; below 0.2 there is room "
-        "for "
-        "a model"
+        "for a model"
     )
 
 

@@ -38,8 +38,7 @@ def drowns(poll: Poll) -> str | None:
     moved = "by half and more" if off > 0.5 else f"by about {off:.2f}"
     return (
         f"little. With {plural(unit, n)} and ε = {epsilon:g} the noise that hides {whole} moves "
-        "even "
-        f"the share of a class {moved}."
+        f"even the share of a class {moved}."
     )
 
 
@@ -55,15 +54,14 @@ def advise_unit(poll: Poll, n_parties: int, samples_each: int) -> str | None:
         if unit != "party" or of_rows > TOO_MUCH:
             return "More parties, or a larger ε, would help."
         return (
-            "If it is single persons whose data must be hidden, and every holder may be trusted to "
-            f"bound its own persons, --protects person helps: with about {plural('row', n_rows)} "
-            "in "
-            f"all the noise would move a share by about {of_rows:.2g} only."
+            "If it is single persons whose data must be hidden, and every holder may be trusted "
+            "to bound its own persons, --protects person helps: with about "
+            f"{plural('row', n_rows)} in all the noise would move a share by about {of_rows:.2g} "
+            "only."
         )
     if unit == "person" and share_deviation(n_parties, epsilon) <= TOO_MUCH:
         return (
             f"{plural('party', n_parties)} may be enough to protect whole parties at ε = "
-            f"{epsilon:g}, "
-            "which promises more: try --protects party."
+            f"{epsilon:g}, which promises more: try --protects party."
         )
     return None

@@ -250,8 +250,7 @@ class Certificate:
         if isinstance(own, NoisySum):
             return (
                 f"method {self.method}, a statistic over {self.coordinates}, from which the model "
-                "is "
-                "made at no further cost."
+                "is made at no further cost."
             )
         return (
             f"method {self.method} ({own.calibration} calibration, {own.loss} loss, "
