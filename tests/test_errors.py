@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,6 @@ def test_every_error_is_in_the_tree_that_the_module_draws(name: str) -> None:
 def test_another_kind_of_object_is_named(call: Any, complaint: str) -> None:
     with pytest.raises(WrongTypeError, match=complaint) as caught:
         call()
-    assert NOTHING_HAPPENED not in str(caught.value), "nothing could have been spent here"
     assert isinstance(caught.value, TypeError)
 
 
