@@ -520,6 +520,18 @@ class TestStatistics:
             assert (second.certificate_.epsilon, second.certificate_.round_epsilon) == (10.0, 5.0)
         assert float(ledger.spent("0").to_dict()["epsilon"]) == 20.0
 
+    def test_a_second_round_reads_its_start_once(
+        self, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A file that changed between two readings would be two starts."""
+        first = PrivateClassifier("cells", 5.0, samples_each=7)
+        first.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC).release_.save(tmp_path / "first")
+        read, load = [], Release.load
+        monkeypatch.setattr(Release, "load", lambda path: read.append(path) or load(path))
+        second = PrivateClassifier("refine", 5.0, samples_each=7, start=tmp_path / "first")
+        second.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert read == [tmp_path / "first"]
+
     def test_a_second_round_takes_the_columns_of_the_first(self) -> None:
         columns = ["a", "b", "c", "d"]
         frame, public = pd.DataFrame(X, columns=columns), pd.DataFrame(PUBLIC, columns=columns)

@@ -216,7 +216,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
         if auxiliary is not None and auxiliary is X:
             raise SharedRowsError("auxiliary")
-        public, start = self._public_classes(auxiliary), self._started()
+        start = self._started()
+        public = self._public_classes(auxiliary, start)
         columns = self._described(auxiliary, start)
         rows, y = self._validated(X, y, columns)
         classes, labels = labelled(y, public)
@@ -446,13 +447,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Entropy()
         return Rehearsal(int(check_random_state(self.random_state).randint(2**31)))
 
-    def _public_classes(self, auxiliary: Any) -> Iterable[ClassName] | None:
+    def _public_classes(
+        self, auxiliary: Any, start: Release | Rehearsed | None
+    ) -> Iterable[ClassName] | None:
         """The list of classes, wherever it is public; None if it has to come from the labels."""
         if self.classes is not None:
             return self.classes
         if isinstance(auxiliary, AuxiliarySet):
             return auxiliary.classes
-        start = self._started()
         return None if start is None else start.model.task.classes
 
     def _started(self) -> Release | Rehearsed | None:

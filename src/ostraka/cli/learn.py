@@ -158,7 +158,8 @@ def learn(
             "there are none, --method avg with --radius, a public bound for the length of samples"
         )
         raise ParameterError("--auxiliary", got=None, allowed=allowed)
-    like = None if start is None else Release.load(start).model.task.columns
+    first = None if start is None else Release.load(start)
+    like = None if first is None else first.model.task.columns
     not_features = [name for name in (label_column, party_column, *(drop or ())) if name]
     public, described = None, like
     if auxiliary is not None:
@@ -190,7 +191,7 @@ def learn(
         noise=noise.value,
         shift=shift,
         penalty=penalty,
-        start=start,
+        start=first,
         ledger=ledger,
         calibration=None if calibration is None else calibration.value,
         local=None if local == "linear" else named(local),
