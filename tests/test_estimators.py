@@ -274,6 +274,18 @@ def test_a_progress_bar_is_drawn_on_request(capfd: pytest.CaptureFixture[str]) -
             TooFewPartiesError,
             "100 parties have contributed, but at least 101",
         ),
+        (
+            {"method": "cells", "intercept": 0.3},
+            {},
+            ParameterError,
+            "intercept = 0.3.*0.5 for method 'cells'; it is for soft",
+        ),
+        (
+            {"method": "moments", "radius": 3.0},
+            {},
+            ParameterError,
+            "radius = 3.0.*None for method 'moments'",
+        ),
         ({}, {"parties": PARTIES[:5]}, ShapeError, "one name for each sample"),
         ({}, {"parties": np.zeros(len(X))}, TooFewPartiesError, "1 party"),
         (

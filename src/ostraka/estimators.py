@@ -355,10 +355,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         """What can be refused before anything is looked at."""
         check_options(self.method, {**self._options(), "local": self.local})
-        if self.radius is not None and entry(self.method).needs_auxiliary:
-            others = ", ".join(taking("calibration"))
-            allowed = f"None for method {self.method!r}; it is for {others}"
-            raise ParameterError("radius", got=self.radius, allowed=allowed)
+        papers = {"radius": (self.radius, None), "intercept": (self.intercept, INTERCEPT)}
+        for name, (given, unset) in papers.items() if entry(self.method).needs_auxiliary else ():
+            if given != unset:
+                others = ", ".join(taking("calibration"))
+                allowed = f"{unset} for method {self.method!r}; it is for {others}"
+                raise ParameterError(name, got=given, allowed=allowed)
         if self.random_state is None and getattr(self, "_cloned", False):
             raise CloneError
 
