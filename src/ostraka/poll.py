@@ -92,6 +92,8 @@ class Poll:
         object.__setattr__(self, "expected_units", check_parties(self.expected_units))
         if self.roll is not None:
             object.__setattr__(self, "roll", tuple(canonical_list(self.roll)))
+        if self.forecast is not None and not 0.0 <= self.forecast <= 1.0:
+            raise ParameterError("forecast", got=self.forecast, allowed="a share, from 0 to 1")
         for name in self.assumed_public:
             printable("assumed_public", name, LONGEST_TITLE)
         start = self.method.start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -221,3 +222,42 @@ def test_what_is_a_table() -> None:
     assert not is_table(FRAME.to_numpy())
     assert not is_table(pd.DataFrame(np.zeros((1, 2)))), "0 and 1 are places, not names"
     assert not is_table(None)
+
+
+def test_rows_of_lists_are_kept_cell_by_cell() -> None:
+    """numpy would give all of them one type: a text of one row would be felt in all others."""
+    columns = Columns((Category(name="a", values=("a", "true")),))
+    for rows in ([["a\0"], ["b"]], [["a\0"], [None]]):
+        assert columns.encode(rows)[0].tolist() == [0.0, 0.0]
+    for rows in ([[True], [False]], [[True], [2.5]]):
+        assert columns.encode(rows)[0].tolist() == [0.0, 1.0]
+    assert columns.encode([[b"\xff"], ["a"]])[1].tolist() == [1.0, 0.0]
+    with pytest.raises(ShapeError, match="ragged"):
+        columns.encode([["a"], ["a", "b"]])
+
+
+def test_masked_entries_are_gaps() -> None:
+    masked = np.ma.array([[30.0], [999.0]], mask=[[False], [True]])
+    assert Columns((AGE,)).encode(masked).tolist() == [[30.0, 0.0], [40.0, 1.0]]
+    with pytest.raises(EntryError, match="a gap"):
+        as_numbers(masked, "X")
+
+
+def test_nothing_is_said_while_a_table_is_encoded() -> None:
+    odd = np.empty((3, 1), dtype=object)
+    odd[:, 0] = [np.ma.masked, np.longdouble("1e4000"), np.array([3.0])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Columns((PAID,)).encode(odd).shape == (3, 1)
+
+
+def test_listed_texts_are_as_entries_are_read() -> None:
+    for value in ("NA", "True", "3.0", " x", "y" * 2000):
+        with pytest.raises(ParameterError, match="as entries are read"):
+            Category(name="a", values=(value,))
+
+
+def test_forms_of_dates_are_tried() -> None:
+    for form in ("%d%d", "%Q%", ""):
+        with pytest.raises(ParameterError, match="form"):
+            Number(name="a", kind="date", fill=0.0, form=form)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import warnings
+import zoneinfo
 from typing import Any
 
 import numpy as np
@@ -183,6 +185,111 @@ def test_gaps_are_the_same_in_every_container() -> None:
             read_numbers(values_of(column), "number"), [1.0, np.nan], equal_nan=True
         )
         assert read_texts(values_of(column)).tolist() == ["1", ""]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([10000000000000001, None], dtype="Int64"),
+        pl.Series([10000000000000001, None]),
+        pa.array([10000000000000001, None]),
+        pa.chunked_array([[10000000000000001], [None]]),
+    ],
+    ids=lambda column: type(column).__module__,
+)
+def test_large_whole_numbers_beside_gaps_keep_their_digits(column: Any) -> None:
+    assert read_texts(values_of(column)).tolist() == ["10000000000000001", ""]
+    assert read_numbers(values_of(column), "number")[0] == 1e16
+
+
+def deep() -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    return nested
+
+
+class Odd:
+    """An object that wants to be noticed."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("noticed")
+
+    def __float__(self) -> float:
+        raise RuntimeError("noticed")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("noticed")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        10**5000,
+        decimal.Decimal("sNaN"),
+        dt.datetime(1, 1, 1, tzinfo=BERLIN),
+        dt.datetime(9999, 12, 31, 23, tzinfo=dt.timezone(-dt.timedelta(hours=5))),
+        deep(),
+        Odd(),
+        np.ma.masked,
+        "e" + "\u0301" * 200_000,
+        "9" * 1_000_000,
+        b"\xff" * 5000,
+    ],
+    ids=lambda entry: type(entry).__name__,
+)
+def test_no_entry_is_an_error(entry: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as `Columns.encode` has it
+        values = objects(entry, "1")
+        for kind in ("number", "boolean", "date"):
+            found = read_numbers(values, kind)
+            assert math.isnan(found[0])
+        assert read_texts(values)[0] not in ("1", "")
+
+
+def test_equal_entries_that_are_not_the_same() -> None:
+    """Found beside an equal entry of another meaning, each is read as it is alone."""
+    zone = zoneinfo.ZoneInfo("Europe/Berlin")
+    late = dt.datetime(2026, 10, 25, 2, 30, tzinfo=zone)
+    for one, other in (
+        (late, late.replace(fold=1)),
+        ((1,), (True,)),
+        (pd.Interval(0, 1), pd.Interval(0.0, 1.0)),
+        (0.0, -0.0),
+        (1, True),
+        (decimal.Decimal("1.0"), decimal.Decimal("1.00")),
+    ):
+        for pair in ((one, other), (other, one)):
+            assert read_texts(objects(*pair)).tolist() == [text_of(entry) for entry in pair]
+            for kind in ("number", "boolean", "date"):
+                alone = [read_numbers(objects(entry), kind)[0] for entry in pair]
+                found = read_numbers(objects(*pair), kind)
+                assert np.array_equal(found, alone, equal_nan=True)
+                assert (np.signbit(found) == np.signbit(alone)).all()
+
+
+@pytest.mark.parametrize(
+    ("typed", "entry"),
+    [
+        (np.array([1.0, 2j]), 1.0),
+        (np.array([1, 2], dtype="timedelta64[ns]"), dt.timedelta(0)),
+        (np.array(["2020-01-01T00:00:00.000000001"], dtype="datetime64[ns]"), pd.Timestamp("2020")),
+        (np.array([-1], dtype="datetime64[ns]"), pd.Timestamp(-1)),
+        (np.array([10000000000000001]), np.int64(10000000000000001)),
+        (np.array(["20000-01-01"], dtype="datetime64[s]"), np.datetime64("20000-01-01")),
+        (np.array(["2020-01-01"], dtype="datetime64[D]"), np.datetime64("2020-01-01")),
+    ],
+    ids=str,
+)
+def test_a_typed_column_and_objects_are_read_alike(typed: np.ndarray, entry: Any) -> None:
+    values = values_of(typed)
+    assert read_texts(values)[0] == text_of(entry)
+    for kind in ("number", "boolean", "date"):
+        alone = read_numbers(objects(entry), kind)
+        assert np.array_equal(read_numbers(values, kind)[:1], alone, equal_nan=True), kind
 
 
 ENTRIES = st.one_of(

@@ -167,7 +167,7 @@ def _forecast(
         watch=watch("Rehearsing", console.is_terminal),
     )
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    for name in ("ε", "surest guess", "right", "method", "releases", "noise/signal"):
+    for name in ("ε", "best guess", "right", "method", "releases", "noise/signal"):
         table.add_column(name, justify="right")
     for better, *_ in found.by_epsilon:
         kind = ("direction" if better.method == "moments" else "cell") + "s" * (
@@ -176,7 +176,7 @@ def _forecast(
         ratios = sorted(better.noise_to_signal)
         table.add_row(
             f"{better.epsilon:g}",
-            surest(better.epsilon),
+            surest(better.epsilon, delta).removeprefix("at most "),
             f"{better.agreement:.0%}",
             better.method,
             f"{better.directions} {kind}",
@@ -189,8 +189,8 @@ def _forecast(
     )
     console.print(table)
     console.print(
-        "surest guess: how sure somebody who wavers between two versions of one party's data can "
-        "become of either, by seeing the model; 50% would be perfect.\n"
+        "best guess: how often somebody who knows all the others can be right in guessing which of "
+        "two versions of one party's data a model was made of; 50% is blind guessing.\n"
         "right: how often models of the rehearsal were right. Real labels are usually harder: take "
         f"it as the best case. Naming the commonest of {classes} classes is right for at least "
         f"{1.0 / classes:.0%}.\n"

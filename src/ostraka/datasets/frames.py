@@ -1,8 +1,10 @@
-"""CSV and Parquet files as pandas tables: texts, dates and gaps stay as they were written.
+"""CSV and Parquet files as pandas tables, as they were written: texts, dates and gaps stay.
 
-A CSV file may use commas, semicolons or tabs between its fields, and, with semicolons, decimal
-commas. Arrow reads it fast and exactly; what Arrow refuses, pandas reads, or says what is wrong.
-What an entry means is decided by the public columns (`public.columns`), not here.
+A CSV file may have commas, semicolons or tabs between its fields, as its first line shows, and,
+with semicolons or tabs, decimal commas. Arrow reads it quickly and exactly; what Arrow refuses, pandas
+reads, or says what is wrong. What an entry means is not decided here, but by the public columns
+(`public.columns`); columns that they describe are read entry by entry, so that no row decides how
+another's entries are read.
 """
 
 from __future__ import annotations
@@ -26,20 +28,32 @@ GAPS = [
 ]
 """Gaps in columns of numbers; columns of texts keep them, and the public columns interpret them."""
 DELIMITERS = ",;\t"
-LOOKED_AT = 2**16
-"""This many bytes show whether numbers have decimal commas."""
+LOOKED_AT = 2**20
+"""The names of the columns stand within so many bytes."""
+DECIMAL_COMMA = re.compile(r"^\s*([+-]?\d+),(\d+)\s*$")
 EXACT = ("int64", "double", "string", "bool", "null")
 """The types that Arrow may find; dates and times stay texts, which the public columns read."""
 
 
-def read_frame(path: Path, kind: str, texts: Sequence[str] = ()) -> Any:
-    """All columns of a .csv or .parquet file; those in `texts` as texts whatever they look like."""
+def read_frame(
+    path: Path, kind: str, texts: Sequence[str] = (), numbers: Sequence[str] = ()
+) -> Any:
+    """All columns of a .csv or .parquet file.
+
+    Args:
+        path: the file.
+        kind: its ending.
+        texts: columns to read as texts, whatever they look like.
+        numbers: columns to read as numbers, entry by entry: what is none stays a text, and changes
+            nothing of the other entries.
+
+    """
     import pandas as pd
 
     try:
-        return (
-            pd.read_parquet(path) if kind == ".parquet" else _parse_csv(read_content(path), texts)
-        )
+        if kind == ".parquet":
+            return _read_parquet(path)
+        return _parse_csv(read_content(path), texts, numbers)
     except ERRORS_OF_THE_SYSTEM:
         raise
     except UnicodeDecodeError as error:
@@ -57,19 +71,43 @@ def read_frame(path: Path, kind: str, texts: Sequence[str] = ()) -> Any:
         ) from None
 
 
-def _parse_csv(content: bytes, texts: Sequence[str]) -> Any:
+def _read_parquet(path: Path) -> Any:
+    """Whole numbers beside gaps stay whole: as doubles, large ones would be others."""
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    whole = {
+        getattr(pa, name)(): pd.api.types.pandas_dtype(name.replace("i", "I").replace("u", "U"))
+        for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    }
+    return parquet.read_table(path).to_pandas(types_mapper=whole.get)
+
+
+def _parse_csv(content: bytes, texts: Sequence[str], numbers: Sequence[str]) -> Any:
     import pyarrow as pa
 
     content = content.removeprefix(b"\xef\xbb\xbf")
-    head = content[:LOOKED_AT].decode("utf-8", "replace")
-    delimiter = _find_delimiter(head)
-    comma = delimiter == ";" and re.search(r"(?:^|;)-?\d+,\d+(?:;|\r?$)", head, re.M) is not None
+    delimiter = _find_delimiter(content[:LOOKED_AT].decode("utf-8", "replace"))
     try:
-        return _read_by_arrow(content, texts, delimiter, "," if comma else ".")
+        frame = _read_by_arrow(content, texts, numbers, delimiter)
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         content.decode("utf-8")
         _refuse_short_rows(content, delimiter)
-        return _read_by_pandas(content, texts, delimiter, "," if comma else ".")
+        frame = _read_by_pandas(content, (*texts, *numbers), delimiter)
+    return frame if delimiter == "," else _with_points(frame)
+
+
+def _with_points(frame: Any) -> Any:
+    """Where commas do not separate fields, 1,5 is a number: entry by entry, 1.5."""
+    for name in frame.columns:
+        if frame[name].dtype.kind in "OUT" or str(frame[name].dtype) in ("str", "string"):
+            written = frame[name].astype(object).where(frame[name].notna(), None)
+            frame[name] = [
+                DECIMAL_COMMA.sub(r"\1.\2", entry) if isinstance(entry, str) else entry
+                for entry in written
+            ]
+    return frame
 
 
 def _lines(content: bytes, delimiter: str) -> Iterator[list[str]]:
@@ -78,7 +116,7 @@ def _lines(content: bytes, delimiter: str) -> Iterator[list[str]]:
 
 
 def _refuse_short_rows(content: bytes, delimiter: str) -> None:
-    """Refuse a row with too few fields: it was cut off, and pandas would take the rest for gaps."""
+    """Refuse a row that was cut off; pandas would take the rest for gaps."""
     lines = _lines(content, delimiter)
     n_names = len(next(lines, []))
     for number, fields in enumerate(lines, start=2):
@@ -87,52 +125,61 @@ def _refuse_short_rows(content: bytes, delimiter: str) -> None:
 
 
 def _find_delimiter(head: str) -> str:
-    """The commonest separator between the names of the columns; a comma if there is none."""
+    """What stands most often between the names of the columns; a comma if nothing does."""
     line = re.sub(r'"[^"]*"', "", head.lstrip().partition("\n")[0])
     return max(DELIMITERS, key=lambda each: (line.count(each), each == ","))
 
 
-def _read_by_arrow(content: bytes, texts: Sequence[str], delimiter: str, decimal: str) -> Any:
+def _read_by_arrow(
+    content: bytes, texts: Sequence[str], numbers: Sequence[str], delimiter: str
+) -> Any:
     import pyarrow as pa
-    from pyarrow import csv as arrow
-
-    def read(wanted: Sequence[str], whole: bool) -> pa.Table:
-        return arrow.read_csv(
-            io.BytesIO(content),
-            arrow.ReadOptions(block_size=len(content) + 1) if whole else None,
-            arrow.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in content),
-            arrow.ConvertOptions(
-                column_types=dict.fromkeys(wanted, pa.string()),
-                null_values=GAPS,
-                strings_can_be_null=False,
-                decimal_point=decimal,
-                auto_dict_encode=False,
-            ),
-        )
 
     names = next(_lines(content, delimiter), [])
     if len(set(names)) < max(1, len(names)):
         raise pa.ArrowInvalid("no names, or some that stand twice, are for pandas to tell of")
-    wanted = [name for name in texts if name in names]
-    table = _read_typed(read, wanted)
-    odd = [field.name for field in table.schema if str(field.type) not in EXACT]
-    return (_read_typed(read, [*wanted, *odd]) if odd else table).to_pandas()
-
-
-def _read_typed(read: Any, wanted: Sequence[str]) -> Any:
-    """Read in parts, where Arrow takes the first part's types for all; otherwise as a whole."""
-    import pyarrow as pa
-
+    types = {name: pa.string() for name in texts if name in names}
+    counted = [name for name in numbers if name in names]
     try:
-        return read(wanted, whole=False)
+        # As doubles only where every entry is one: then they are what each would be on its own.
+        wanted = types | dict.fromkeys(counted, pa.float64())
+        table = _read_typed(content, wanted, delimiter)
     except pa.ArrowInvalid:
-        return read(wanted, whole=True)
+        types |= dict.fromkeys(counted, pa.string())
+        table = _read_typed(content, types, delimiter)
+    odd = [field.name for field in table.schema if str(field.type) not in EXACT]
+    if odd:
+        kept = {field.name: field.type for field in table.schema if field.name not in odd}
+        named = {name: kind for name, kind in kept.items() if name in types or name in counted}
+        table = _read_typed(content, named | dict.fromkeys(odd, pa.string()), delimiter)
+    return table.to_pandas()
 
 
-def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str, decimal: str) -> Any:
-    """Read without what pandas does to be helpful.
+def _read_typed(content: bytes, types: dict[str, Any], delimiter: str) -> Any:
+    """By parts, in which Arrow takes the first one's types for all; or else as a whole."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow
 
-    It rounds numbers (before 3.1), guesses types again for every part, and takes rows for named.
+    for block_size in (None, len(content) + 1):
+        try:
+            return arrow.read_csv(
+                io.BytesIO(content),
+                arrow.ReadOptions(block_size=block_size),
+                arrow.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in content),
+                arrow.ConvertOptions(
+                    column_types=types, null_values=GAPS, strings_can_be_null=False
+                ),
+            )
+        except pa.ArrowInvalid:
+            if block_size is not None:
+                raise
+    return None
+
+
+def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str) -> Any:
+    """Read without pandas' help.
+
+    It rounds numbers (before 3.1), guesses types anew for every part, and takes rows for named.
     """
     import pandas as pd
 
@@ -142,7 +189,6 @@ def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str, decima
         return pd.read_csv(
             io.BytesIO(content),
             sep=delimiter,
-            decimal=decimal,
             low_memory=False,
             index_col=False,
             dtype=dict.fromkeys(texts, str),

@@ -14,6 +14,7 @@ objects are refused. A file that was cut short is refused, not read as far as it
 from __future__ import annotations
 
 import errno
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +35,6 @@ __all__ = ["Table", "frame", "read", "write"]
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 COMPRESSIBLE = (".csv", *SVMLIGHT)
-NUMERIC = ("number", "boolean")
 MISSING = ("", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 """Words that are neither a class nor a party."""
 FORMATS = (
@@ -74,11 +74,14 @@ def read(
         may_be_empty: whether a file may have no rows.
 
     """
-    path = Path(path)
+    path, numbers = Path(path), tuple[str, ...]()
     if isinstance(columns, Columns):
-        texts = (*texts, *(each.name for each in columns.columns if each.kind not in NUMERIC))
+        numbers = tuple(each.name for each in columns.columns if each.kind == "number")
+        texts = (*texts, *(name for name in columns.names if name not in numbers))
         columns = columns.names
-    wanted = _Wanted(label_column, party_column, columns, drop, texts, n_columns, text_labels)
+    wanted = _Wanted(
+        label_column, party_column, columns, drop, texts, numbers, n_columns, text_labels
+    )
     table = _read(path, wanted)
     if len(table) == 0 and not may_be_empty:
         raise InputError(
@@ -101,6 +104,7 @@ class _Wanted:
     columns: Sequence[str] | None
     drop: Sequence[str]
     texts: Sequence[str]
+    numbers: Sequence[str]
     n_columns: int | None
     text_labels: bool
 
@@ -125,7 +129,7 @@ def _read(path: Path, wanted: _Wanted) -> Table:
         raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", str(path))
     kind = _kind(path)
     if kind in (".csv", ".parquet"):
-        return _from_frame(read_frame(path, kind, wanted.all_texts), path, wanted)
+        return _from_frame(read_frame(path, kind, wanted.all_texts, wanted.numbers), path, wanted)
     if wanted.drop:
         allowed = f"none for a {kind} file, whose columns have no names"
         raise ParameterError("drop", got=list(wanted.drop), allowed=allowed)
@@ -250,12 +254,22 @@ def _stacked(parts: list[Any], folder: Path) -> Any:
                 f"The files in {folder} name their columns differently.",
                 "All parties need the same columns in the same order.",
             )
-        return pd.concat(parts, ignore_index=True)
+        # What one file's types are must not be felt by another's entries, nor seen.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return pd.concat(_alike(parts), ignore_index=True)
     if hasattr(parts[0], "tocsr"):
         from scipy.sparse import vstack
 
         return vstack(parts, format="csr")
     return np.vstack(parts)
+
+
+def _alike(parts: list[Any]) -> list[Any]:
+    """Tables whose columns have the same types; as objects where files differ."""
+    names = list(parts[0].columns)
+    differ = [name for name in names if len({str(part[name].dtype) for part in parts}) > 1]
+    return [part.astype(dict.fromkeys(differ, object)) for part in parts] if differ else parts
 
 
 def _from_frame(frame: Any, path: Path, wanted: _Wanted) -> Table:

@@ -157,11 +157,17 @@ def _price(poll: Poll) -> str:
 
 
 def _promises(poll: Poll) -> str:
-    delta = poll.mechanism(poll.expected_units).delta
-    text = explain(poll.promise.epsilon, delta, poll.promise.protects)
+    promised = poll.certificate(*_as_expected(poll))  # of all rounds together
+    text = explain(promised.epsilon, promised.delta, poll.promise.protects)
     if poll.promise.protects == "person":
         text += " Whoever has data at two holders is protected for twice that ε."
     return text
+
+
+def _as_expected(poll: Poll) -> tuple[int, int | None]:
+    """Parties and persons, if as many come as were expected."""
+    of_persons = poll.promise.protects == "person"
+    return (1 if of_persons else poll.expected_units, poll.expected_units if of_persons else None)
 
 
 def _next(poll: Poll, file: str) -> str:

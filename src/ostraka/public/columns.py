@@ -25,7 +25,10 @@ Needs numpy alone: a published model encodes through this module.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import warnings
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
@@ -80,6 +83,10 @@ class Number:
         if self.fill is None and (self.marks_gaps or self.unit is not None or self.kind == "date"):
             allowed = "the public median, where gaps are marked, tails are folded or dates are read"
             raise ParameterError("fill", got=None, allowed=allowed)
+        if self.form is not None and not _is_form(self.form):
+            raise ParameterError(
+                "form", got=self.form, allowed='a form of dates, such as "%d.%m.%Y"'
+            )
         if self.form is not None and self.kind != "date":
             raise ParameterError("form", got=self.form, allowed="none, except for dates")
 
@@ -130,9 +137,13 @@ class Category:
     def __post_init__(self) -> None:
         _check_name(self.name)
         object.__setattr__(self, "values", tuple(self.values))
-        texts = all(isinstance(value, str) and value.isprintable() for value in self.values)
+        # Other texts, such as True for true, would never be met.
+        texts = all(
+            isinstance(value, str) and value.isprintable() and value == text_of(value)
+            for value in self.values
+        )
         if not texts or not self.values or len(set(self.values)) < len(self.values):
-            allowed = "distinct printable texts, at least one"
+            allowed = "distinct printable texts as entries are read, at least one"
             raise ParameterError(f"values of {self.name}", got=self.values[:8], allowed=allowed)
         self._places.update({value: place for place, value in enumerate(self.values)})
 
@@ -180,7 +191,7 @@ class Columns:
         object.__setattr__(self, "columns", tuple(self.columns))
         names = [column.name for column in self.columns]
         if not names or len(set(names)) < len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = sorted(name for name, count in Counter(names).items() if count > 1)
             allowed = "at least one column, each with a name of its own"
             raise ParameterError("columns", got=twice or names, allowed=allowed)
 
@@ -237,9 +248,12 @@ class Columns:
         found = self._by_name(table, what) if is_table(table) else self._by_place(table, what)
         out = np.empty((len(found[0]), self.width))
         start = 0
-        for column, values in zip(self.columns, found):
-            column.write(values_of(values), out[:, start : start + column.width], what)
-            start += column.width
+        # What one row's entries make numpy or a container say must not be seen.
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for column, values in zip(self.columns, found):
+                column.write(values_of(values), out[:, start : start + column.width], what)
+                start += column.width
         return out
 
     def check_names(self, given: Iterable[Any], what: str = "The table") -> None:
@@ -253,12 +267,27 @@ class Columns:
         return [table[name] for name in self.names]
 
     def _by_place(self, table: Any, what: str) -> list[Any]:
-        shape = tuple(getattr(table, "shape", np.shape(table)))
-        if len(shape) != 2 or shape[1] != len(self):
+        array = table if isinstance(table, np.ndarray) else _cell_by_cell(table)
+        if array is None or array.ndim != 2 or array.shape[1] != len(self):
+            shape = tuple(getattr(array, "shape", ("ragged",)))
             allowed = f"(rows, {len(self)}), the columns {listed(self.names)}"
             raise ShapeError(what, got=shape, allowed=allowed)
-        array = np.asarray(table)
         return [array[:, place] for place in range(len(self))]
+
+
+def _cell_by_cell(table: Any) -> NDArray[Any] | None:
+    """Rows of anything as objects: numpy would give all one type. None if they are ragged."""
+    if hasattr(table, "to_numpy") or hasattr(table, "__array__"):
+        return np.asarray(table)  # a table whose columns have no names
+    rows = [list(row) if isinstance(row, Iterable) else [row] for row in table]
+    widths = {len(row) for row in rows}
+    if len(widths) != 1:
+        return None
+    array = np.empty((len(rows), widths.pop()), dtype=object)
+    for place, row in enumerate(rows):
+        for column, entry in enumerate(row):
+            array[place, column] = entry
+    return array
 
 
 def names_of(samples: Any) -> tuple[Any, ...] | None:
@@ -277,7 +306,9 @@ def is_table(samples: Any) -> bool:
 
 def as_numbers(samples: Any, what: str) -> NDArray[Any]:
     """Samples without a description as an array of numbers; a gap or text is an `EntryError`."""
-    array = np.asarray(samples)
+    masked = isinstance(samples, np.ma.MaskedArray)
+    array = np.array(samples.astype(object).tolist(), dtype=object) if masked else samples
+    array = np.asarray(array)
     if array.ndim != 2 or array.dtype.kind in "biuc" or _is_finite(array):
         return array
     for place, name in enumerate(names_of(samples) or range(array.shape[1])):
@@ -305,6 +336,15 @@ def _fold_tail(distances: Array) -> Array:
     mantissa, exponent = np.frexp(1.0 + size)
     folded: Array = np.copysign(exponent + 2.0 * mantissa - 2.0, distances)
     return folded
+
+
+def _is_form(form: str) -> bool:
+    """Whether dates that are written by it can be read."""
+    try:
+        written = dt.datetime(2026, 11, 16).strftime(form)
+        return dt.datetime.strptime(written, form).year == 2026
+    except Exception:
+        return False
 
 
 def _check_name(name: str) -> None:

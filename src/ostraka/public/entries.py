@@ -48,20 +48,50 @@ GAP_WORDS: Final = frozenset(
 """Words, in upper or lower case, that people and programs write where there is nothing."""
 TRUE_WORDS: Final = frozenset({"true", "t", "yes", "y", "1", "1.0", "on"})
 FALSE_WORDS: Final = frozenset({"false", "f", "no", "n", "0", "0.0", "off"})
-LONGEST_NUMBER = 400
-"""Longer texts are not numbers: Python would read them, slowly."""
+LONGEST_TEXT: Final = 1000
+"""Longer texts are on no list: to put one into its Unicode form could take hours."""
+UNLISTED: Final = "\x00"
+"""What an entry that cannot be written becomes as a text: not printable, so on no list."""
 EPOCH: Final = dt.datetime(1970, 1, 1)
 MICROSECOND: Final = dt.timedelta(microseconds=1)
 MICROSECONDS_PER_DAY: Final = 86_400_000_000.0
+FIRST_DAY, LAST_DAY = -719_162.0, 2_932_897.0
+"""The years 1 to 9999, which Python's dates can hold."""
 _WHOLE: Final = re.compile(r"([+-]?\d+)\.0+")
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def values_of(column: Any) -> NDArray[Any]:
     """A column of any table as a one-dimensional array: numbers, truth values, dates or objects."""
     if getattr(getattr(column, "dtype", None), "tz", None) is not None:
         return np.asarray(column.to_numpy(dtype="datetime64[us]"))  # pandas, in UTC
+    if isinstance(column, np.ma.MaskedArray):
+        return np.array(column.astype(object).tolist() or [], dtype=object)
     values = np.asarray(column)
-    return values.astype(object) if values.dtype.kind in "SUTV" else values
+    if values.dtype.kind == "f" and values.ndim == 1 and not isinstance(column, np.ndarray):
+        values = _whole(column, values)
+    if values.ndim == 1 and values.dtype.kind in "biufMO":
+        return values
+    if values.dtype.kind == "m":
+        values = values.astype("timedelta64[us]")
+    held = np.empty(len(values), dtype=object)
+    held[:] = list(values) if values.ndim > 1 else values.tolist()
+    return held
+
+
+def _whole(column: Any, values: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers beside gaps, which containers give as doubles: as objects, if one is large.
+
+    Up to 2⁵³ a double is the same number, and read as the same text.
+    """
+    with np.errstate(invalid="ignore"):
+        if not (np.abs(values) >= 2.0**53).any():
+            return values
+    listed = getattr(column, "to_pylist", None) or column.tolist  # Arrow; pandas
+    listed = getattr(column, "to_list", listed)  # polars, and pandas too
+    held = np.empty(len(values), dtype=object)
+    held[:] = listed()
+    return held
 
 
 def read_numbers(values: NDArray[Any], kind: Reading, form: str | None = None) -> Array:
@@ -76,7 +106,7 @@ def read_numbers(values: NDArray[Any], kind: Reading, form: str | None = None) -
     if kind == "date":
         return _read_dates(values, form)
     if values.dtype.kind in "biuf":
-        return _finite(values.astype(np.float64), only_truth=kind == "boolean")
+        return _finite(values.astype(np.float64) + 0.0, only_truth=kind == "boolean")
     read = _number if kind == "number" else _truth
     return read_each(values, read, np.float64)
 
@@ -87,22 +117,18 @@ def read_texts(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_each(values: NDArray[Any], read: Callable[[Any], Any], kind: Any) -> NDArray[Any]:
-    """What `read` makes of every entry; equal entries of one type are read only once."""
+    """What `read` makes of every entry; equal texts, and equal numbers of one type, only once."""
     if values.dtype.kind in "biufM":
         exact = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
         distinct, places = np.unique(exact, return_inverse=True)
         found = np.fromiter(map(read, distinct.tolist()), kind, len(distinct))
         return found[places]
-    entries = values.tolist()
-    numbers = set(map(type, entries)) - {str, type(None)}
-    try:
-        if len(numbers) <= 1:
-            return np.fromiter(map(_Read(read).__getitem__, entries), kind, len(entries))
-        # 1 and True are equal, but not the same entry.
-        typed = _Read(lambda pair: read(pair[1]))
-        return np.fromiter((typed[type(each), each] for each in entries), kind, len(entries))
-    except TypeError:  # lists and the like cannot be remembered
-        return np.fromiter(map(read, entries), kind, len(entries))
+    entries, known = values.tolist(), _Read(read)
+    if set(map(type, entries)) <= {str, type(None)}:
+        return np.fromiter(map(known.__getitem__, entries), kind, len(entries))
+    # Other equal entries need not be the same: 1 and True, or one hour twice when clocks go back.
+    read_all = (known[entry] if type(entry) is str else read(entry) for entry in entries)
+    return np.fromiter(read_all, kind, len(entries))
 
 
 class _Read(dict[Any, Any]):
@@ -122,18 +148,20 @@ def _finite(values: Array, *, only_truth: bool) -> Array:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bytes | str):
-        text = _decoded(value).strip()
-        if len(text) > LONGEST_NUMBER or "_" in text:
-            return math.nan
-        value = text
-    elif isinstance(value, dt.date | dt.timedelta):
-        return math.nan
     try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
+        plain = _plain(value)
+        if isinstance(plain, str):
+            # What float() takes besides (1_000, inf, nan, other alphabets' digits) no table means.
+            number = float(plain) if _NUMBER.fullmatch(plain) and plain.isascii() else math.nan
+        elif isinstance(plain, complex):
+            number = plain.real if plain.imag == 0.0 else math.nan
+        elif isinstance(plain, dt.date | dt.timedelta):
+            return math.nan
+        else:
+            number = float(plain)
+    except Exception:  # whatever an odd object does: an error would tell of it
         return math.nan
-    return number if math.isfinite(number) else math.nan
+    return number + 0.0 if math.isfinite(number) else math.nan
 
 
 def _truth(value: Any) -> float:
@@ -145,7 +173,8 @@ def _read_dates(values: NDArray[Any], form: str | None) -> Array:
     if values.dtype.kind == "M":
         exact = values.astype("datetime64[us]")
         days = exact.astype(np.int64) / MICROSECONDS_PER_DAY
-        return np.where(np.isnat(exact), np.nan, days)
+        known = ~np.isnat(exact) & (days >= FIRST_DAY) & (days < LAST_DAY)
+        return np.where(known, days, np.nan)
     if values.dtype.kind in "biuf":
         return np.full(len(values), np.nan)  # a number does not say what it counts from
     return read_each(values, lambda value: _days(value, form), np.float64)
@@ -154,15 +183,16 @@ def _read_dates(values: NDArray[Any], form: str | None) -> Array:
 def _days(value: Any, form: str | None) -> float:
     """Days since 1970; a time without a zone is taken as it is, others in UTC."""
     try:
-        if isinstance(value, bytes | str):
-            text = _decoded(value).strip()
-            value = _date(text) if form is None else dt.datetime.strptime(text, form)
-        if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-            value = dt.datetime(value.year, value.month, value.day)
-        if not isinstance(value, dt.datetime) or value != value:  # NaT is a datetime
+        plain = _plain(value)
+        if isinstance(plain, str):
+            short = plain[:LONGEST_TEXT]
+            plain = _date(short) if form is None else dt.datetime.strptime(short, form)
+        if isinstance(plain, dt.date) and not isinstance(plain, dt.datetime):
+            plain = dt.datetime(plain.year, plain.month, plain.day)
+        if not isinstance(plain, dt.datetime) or plain != plain:  # NaT is a datetime
             return math.nan
-        return (_in_utc(value) - EPOCH) // MICROSECOND / MICROSECONDS_PER_DAY
-    except (TypeError, ValueError, OverflowError):
+        return (_in_utc(plain) - EPOCH) // MICROSECOND / MICROSECONDS_PER_DAY
+    except Exception:  # as in `_number`
         return math.nan
 
 
@@ -172,34 +202,50 @@ def _date(text: str) -> dt.datetime | None:
 
 
 def text_of(value: Any) -> str:
-    """One entry as a text; equal entries of one type have the same."""
-    if isinstance(value, bytes | str):
-        text = unicodedata.normalize("NFC", _decoded(value)).strip()
-    elif isinstance(value, dt.datetime):
-        text = "" if value != value else _in_utc(value).isoformat().removesuffix("T00:00:00")
-    elif value is None or isinstance(value, bool | int):
-        text = str(value)
-    else:
-        text = _text_of_number(value)
-    whole = _WHOLE.fullmatch(text)
-    text = text if whole is None else whole[1]
-    folded = text.casefold()
+    """One entry as a text; `UNLISTED` for what cannot be one."""
+    try:
+        text = _written(_plain(value))
+        if len(text) > LONGEST_TEXT:
+            return UNLISTED
+        text = unicodedata.normalize("NFC", text).strip()
+        whole = _WHOLE.fullmatch(text)
+        text = text if whole is None else whole[1]
+        folded = text.casefold()
+    except Exception:  # as in `_number`
+        return UNLISTED
     if folded in GAP_WORDS:
         return GAP
     return folded if folded in ("true", "false") else text
 
 
-def _text_of_number(value: Any) -> str:
-    """-0.0 is 0, and Decimal("1.50") is 1.5; anything that is not a number is its own text."""
-    if not isinstance(value, float | np.floating | np.integer | decimal.Decimal):
-        return str(value).strip()
-    number = float(value)
-    return "" if not math.isfinite(number) else repr(number + 0.0)
+def _written(value: Any) -> str:
+    """-0.0 is 0, Decimal("1.50") is 1.5, and a complex number without imaginary part is real."""
+    if isinstance(value, str) or value is None or isinstance(value, bool | int):
+        return str(value)
+    if isinstance(value, dt.datetime):
+        return "" if value != value else _in_utc(value).isoformat().removesuffix("T00:00:00")
+    if isinstance(value, complex) and value.imag == 0.0:
+        value = value.real
+    if isinstance(value, float | np.floating | decimal.Decimal):
+        number = float(value)
+        return repr(number + 0.0) if math.isfinite(number) else ""
+    return str(value).strip()
+
+
+def _plain(value: Any) -> Any:
+    """numpy's scalars as Python's own, texts without spaces around."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        unit = "datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]"
+        return value.astype(unit).item()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return value.strip() if isinstance(value, str) else value
 
 
 def _in_utc(value: dt.datetime) -> dt.datetime:
-    return value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
-
-
-def _decoded(value: bytes | str) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    """The same moment without a zone, in microseconds: pandas' own times hold more."""
+    moved = value if value.tzinfo is None else value.astimezone(dt.UTC)
+    clock = (moved.hour, moved.minute, moved.second, moved.microsecond)
+    return dt.datetime(moved.year, moved.month, moved.day, *clock)

@@ -87,30 +87,29 @@ def check_parties(n_parties: int) -> int:
 
 
 def explain(epsilon: float, delta: float, protects: Unit) -> str:
-    """What a promise means, for somebody who has never heard of ε.
-
-    Two worlds that differ in one unit's data give every model probabilities within a factor e^ε.
-    Whoever holds both worlds for equally likely therefore holds either for at most e^ε/(1+e^ε)
-    after seeing
-    the model, whatever else he knows   [Bayes].
-    """
-    chance = f", but for a chance of about {delta:g}" if delta else ""
+    """What a promise means, for somebody who has never heard of ε."""
     text = (
-        f"Somebody who knows everything about all the others, and wavers half and half between two "
-        f"versions of {_WHOSE[protects]}, is at most {surest(epsilon)} sure of either after "
-        "seeing the model"
-        f"{chance}. (50% would be perfect, 100% no protection at all.)"
+        "Somebody knows everything about all the others, and of two versions of "
+        f"{_WHOSE[protects]} holds either for equally likely. Having seen the model, whoever then "
+        f"guesses which of them it was made of is right with a chance of {surest(epsilon, delta)}. "
+        "(50% would be blind guessing.)"
     )
     weak = f" ε = {epsilon:g} protects against little; around 1 is a real promise."
     return text + (weak if epsilon > WEAK else "")
 
 
-def surest(epsilon: float) -> str:
-    """How sure of one of two equally likely worlds somebody can become, as a percentage."""
-    sure = 100.0 / (1.0 + math.exp(-min(epsilon, 700.0)))
-    if sure >= 99.995:
-        return "99.99% or more"
-    return f"{sure:.4g}%" if sure >= 99.95 else f"{sure:.3g}%"
+def surest(epsilon: float, delta: float = 0.0) -> str:
+    """How often the best guess of two equally likely worlds can be right, rounded up.
+
+    Let α and β be how often a guess is wrong in either world. By (ε, δ)-differential privacy
+    α + e^ε·β ≥ 1−δ and e^ε·α + β ≥ 1−δ, so (α+β)/2 ≥ (1−δ)/(1+e^ε)   [Wasserman, Zhou 2010].
+    """
+    wrong = (1.0 - delta) / (1.0 + math.exp(min(epsilon, 700.0)))
+    right = 100.0 * (1.0 - wrong)
+    if right > 99.9:
+        return "nearly 100%"
+    # The slack covers rounding: what is said must not be too little.
+    return f"at most {math.ceil(10.0 * right * (1.0 + 1e-12)) / 10.0:g}%"
 
 
 def plural(unit: str, n: int) -> str:

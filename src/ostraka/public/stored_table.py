@@ -35,6 +35,8 @@ class StoredTable:
             raise ShapeError("The columns of the table", got=sorted(lengths), allowed=allowed)
         for name, listing in self.texts.items():
             places = self.held[name]
+            if places.ndim != 1 or not isinstance(listing, list):
+                raise ValueError(f"the texts of its column {name!r} are damaged")
             inside = places.dtype == np.int64 and ((places >= -1) & (places < len(listing))).all()
             if not inside or not all(isinstance(text, str) for text in listing):
                 raise ValueError(f"the texts of its column {name!r} are damaged")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from typing import Any, Final
 
 import numpy as np
@@ -83,10 +85,7 @@ def _input_name(column: Column) -> str:
 
 def _write_category(graph: Graph, column: Category, given: str) -> list[str]:
     """1 in the column of its own value: places are looked up, and compared with 0, 1, 2, ..."""
-    places = {value: place for place, value in enumerate(column.values) if value != GAP}
-    if GAP in column.values:
-        words = {form for word in GAP_WORDS for form in (word, word.upper(), word.title())}
-        places |= dict.fromkeys(sorted(words - set(places)), column.values.index(GAP))
+    places = {form: place for place, value in enumerate(column.values) for form in _forms(value)}
     place = graph.add(
         "LabelEncoder",
         given,
@@ -99,18 +98,32 @@ def _write_category(graph: Graph, column: Category, given: str) -> list[str]:
     return [_as_double(graph, graph.add("Equal", place, own))]
 
 
+def _forms(value: str) -> list[str]:
+    """The texts that are read as this one: gap words and truth values in any case, 3.0 for 3."""
+    if value == GAP:
+        return sorted({form for word in GAP_WORDS for form in _in_any_case(word)})
+    if value in ("true", "false"):
+        return _in_any_case(value)
+    return [value, f"{value}.0"] if re.fullmatch(r"[+-]?\d+", value) else [value]
+
+
+def _in_any_case(word: str) -> list[str]:
+    pairs = ({letter.lower(), letter.upper()} for letter in word)
+    return ["".join(letters) for letters in itertools.product(*map(sorted, pairs))]
+
+
 def _write_number(graph: Graph, column: Number, given: str) -> list[str]:
     """The same steps as `Number.write`."""
     if column.fill is None:
         return [given]
     zero = graph.number(0.0)
     held = graph.add("Equal", graph.add("Mul", given, zero), zero)  # neither NaN nor infinite
-    for number in column.unknown:
-        other = graph.add("Not", graph.add("Equal", given, graph.number(number)))
-        held = graph.add("And", held, other)
     if column.kind == "boolean":
         one = graph.add("Equal", given, graph.number(1.0))
         held = graph.add("Or", one, graph.add("Equal", given, zero))
+    for number in column.unknown:
+        other = graph.add("Not", graph.add("Equal", given, graph.number(number)))
+        held = graph.add("And", held, other)
     fill = graph.number(column.fill)
     x = graph.add("Where", held, given, fill)
     if column.kind == "date":

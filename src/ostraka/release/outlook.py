@@ -34,9 +34,16 @@ class Outlook:
     deviation: float | None = None
 
     def __post_init__(self) -> None:
-        numbers = (self.agreement, self.deviation, *(self.shares or ()))
-        if not all(each is None or 0.0 <= each < math.inf for each in numbers):
-            raise ParameterError("outlook", got=numbers, allowed="numbers from 0 on, or none")
+        shares = (self.agreement, *(self.shares or ()))
+        deviation = 0.0 if self.deviation is None else self.deviation
+        numbers = (*shares, self.deviation)
+        known = all(each is None or type(each) is float for each in numbers)
+        if not (
+            known
+            and all(each is None or 0.0 <= each <= 1.0 for each in shares)
+            and 0.0 <= deviation < math.inf
+        ):
+            raise ParameterError("outlook", got=numbers, allowed="shares from 0 to 1, or none")
         if (self.shares is None) is not (self.deviation is None):
             raise ParameterError("outlook", got=numbers, allowed="shares with their deviation")
 
@@ -79,11 +86,11 @@ class Outlook:
             shares = content["shares"]
             if set(content) != {"agreement", "shares", "deviation"}:
                 raise ValueError
-            if shares is not None and len(shares) != n_classes:
+            if shares is not None and not (isinstance(shares, list) and len(shares) == n_classes):
                 raise ValueError
-            content["shares"] = None if shares is None else tuple(map(float, shares))
+            content["shares"] = None if shares is None else tuple(shares)
             return cls(**content)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
             raise FormatError("release", "its outlook is damaged") from None
 
 

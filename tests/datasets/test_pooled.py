@@ -1,0 +1,87 @@
+"""Many parties' rows in one file, or a file each: nobody's entry decides how another's is read."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ostraka.datasets import tables
+from ostraka.public.columns import Category, Columns, Number
+
+COLUMNS = Columns(
+    (
+        Number(name="number", fill=-9.0, marks_gaps=True),
+        Number(name="truth", kind="boolean", fill=-9.0),
+        Number(name="day", kind="date", fill=0.0),
+        Category(name="text", values=("", "007", "1", "true", "x")),
+    )
+)
+ODD = [
+    *("5", "5.5", "x", "", "NA", "?", "true", "TRUE", "0x10", "-0", "007", "01", "1e0", "1e400"),
+    *("3.5", "1,5", "inf", "nan", "+5", " 5 ", "9" * 40, "3." + "0" * 600, "2020-01-01", "12:30"),
+    *("1_000", "1e", "\u0663", "-", ".", "yes", "1.0", "9223372036854775808"),
+]
+
+
+def encoded(path: Path, entries: list[str], delimiter: str) -> np.ndarray:
+    """One column after another holds the entries; the rest is the same everywhere."""
+    rows = [delimiter.join([*COLUMNS.names, "label"])]
+    quoted = ['"' + entry + '"' for entry in entries]
+    rows += [delimiter.join([entry, entry, entry, entry, "a"]) for entry in quoted]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    table = tables.read(path, label_column="label", columns=COLUMNS)
+    return COLUMNS.encode(table.samples)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_no_entry_of_a_pooled_file_moves_another(tmp_path: Path, delimiter: str) -> None:
+    """For every pair: the first entry's numbers are what they are alone, to the last bit."""
+    path = tmp_path / "t.csv"
+    alone = {entry: encoded(path, [entry], delimiter)[0] for entry in ODD}
+    for one, other in itertools.permutations(ODD, 2):
+        found = encoded(path, [one, other], delimiter)
+        assert np.array_equal(found[0], alone[one]), (one, other)
+        assert np.array_equal(found[1], alone[other]), (one, other)
+        assert (np.signbit(found[0]) == np.signbit(alone[one])).all()
+
+
+def test_decimal_commas_are_read_entry_by_entry(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    found = encoded(path, ["1,5", "2.5", "unknown", "3"], ";")[:, 0]
+    assert found.tolist() == [1.5, 2.5, -9.0, 3.0]
+    assert encoded(path, ["1,5", "2.5"], ",")[:, 0].tolist() == [-9.0, 2.5]
+
+
+def dated(values: list[Any], unit: str) -> pd.DataFrame:
+    return pd.DataFrame({"day": np.array(values, dtype=f"datetime64[{unit}]"), "label": "a"})
+
+
+def test_files_of_a_folder_may_have_other_types(tmp_path: Path) -> None:
+    """A date that nanoseconds cannot hold, a column of gaps, texts beside numbers."""
+    dated(["2021-01-01"], "ns").to_parquet(tmp_path / "a.parquet")
+    day = Columns((Number(name="day", kind="date", fill=0.0),))
+    alone = day.encode(tables.read(tmp_path, label_column="label", columns=day).samples)
+    for name, part in {
+        "b": dated(["9999-12-31"], "us"),
+        "c": pd.DataFrame({"day": [None], "label": ["a"]}),
+        "d": pd.DataFrame({"day": ["2021-01-01"], "label": ["a"]}),
+        "e": pd.DataFrame({"day": [3.5], "label": ["a"]}),
+    }.items():
+        part.to_parquet(tmp_path / f"{name}.parquet")
+        together = tables.read(tmp_path, label_column="label", columns=day)
+        assert np.array_equal(day.encode(together.samples)[:1], alone)
+
+
+def test_whole_numbers_beside_gaps_stay_whole(tmp_path: Path) -> None:
+    listed = Columns((Category(name="id", values=("10000000000000001",)),))
+    for others in ([], [None]):
+        ids = pd.array([10000000000000001, *others], dtype="Int64")
+        frame = pd.DataFrame({"id": ids, "label": "a"})
+        frame.to_parquet(tmp_path / "t.parquet")
+        table = tables.read(tmp_path / "t.parquet", label_column="label", columns=listed)
+        assert listed.encode(table.samples)[0].tolist() == [1.0]
