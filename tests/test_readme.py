@@ -14,7 +14,8 @@ import pytest
 from ostraka import Release
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"```\n(.*?)```", README, re.DOTALL)
+FENCED = re.findall(r"^```(\w*)\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+BLOCKS = [block for language, block in FENCED if not language]
 
 
 def test_the_example_runs(tmp_path: Path) -> None:

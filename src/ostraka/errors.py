@@ -282,9 +282,15 @@ class EmptyPartyError(InputError):
 class TooFewPartiesError(InputError):
     """Fewer parties than the poll asks for."""
 
-    def __init__(self, got: int, least: int, unit: str = "party") -> None:
+    def __init__(
+        self, got: int, least: int, unit: str = "party", *, expected: bool = False
+    ) -> None:
         self.got, self.least, self.unit = got, least, unit
         many = f"{unit[:-1]}ies" if unit.endswith("y") else f"{unit}s"
+        if expected:
+            problem = f"A poll for {got} {unit if got == 1 else many} has too few: "
+            super().__init__(f"{problem}at least {least} are needed.", f"Ask more {many}.")
+            return
         alone = f" With one {unit} alone the result would describe that {unit}." if got == 1 else ""
         super().__init__(
             f"{got} {f'{unit} has' if got == 1 else f'{many} have'} contributed, but at least "

@@ -414,6 +414,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             protects="row" if self.rows_are_parties else "party",
             least_parties=self.least_parties,
             assumed_public=("classes",) if assumed else (),
+            came=True,
             **options,
         )
         for told in advise(poll) if self.random_state is None else ():

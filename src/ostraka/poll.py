@@ -61,6 +61,8 @@ from ostraka.tensors import LARGEST_FILE
 __all__ = ["Poll"]
 
 LONGEST_TITLE = 200
+ENOUGH = 0.8
+"""If at least this share of the expected units came, what was rehearsed for all of them holds."""
 DEFAULTS: Final = Options()
 
 
@@ -126,6 +128,7 @@ class Poll:
         roll: Iterable[Any] | None = None,
         least_parties: int = 2,
         assumed_public: tuple[str, ...] = (),
+        came: bool = False,
         **options: Any,
     ) -> Poll:
         """Make a poll from public things alone; `auto` is resolved here.
@@ -146,6 +149,7 @@ class Poll:
             roll: the public list of the parties that are asked.
             least_parties: refuse to release for fewer protected units.
             assumed_public: what was read from private data because it is taken to be public.
+            came: whether these parties are there already, and are not only expected.
             options: `samples_each`, `shift`, `penalty`, `start` for our own methods, `lambda_`,
                 `calibration`, `loss` for the paper's, `ball` for "avg"; None means the default.
 
@@ -166,7 +170,9 @@ class Poll:
         )
         chosen = Options(**given)
         asked = None if roll is None else tuple(canonical_list(roll))
-        expected = promise.checked_units(_expected(parties, persons, promise.protects, asked))
+        expected = promise.checked_units(
+            _expected(parties, persons, promise.protects, asked), expected=not came
+        )
         source = _public(public, classes, columns, method, chosen)
         name, forecast = method, None
         if name == "auto":
@@ -418,16 +424,18 @@ class Poll:
 
     def outlook(self, mean: Array, mechanism: Mechanism) -> Outlook:
         """What is known of how good the model can be, from what was released and the poll alone."""
+        came = mechanism.divisor >= ENOUGH * self.expected_units
+        rehearsed = self.forecast if came else None  # of so many more it says nothing
         count_classes = getattr(self.method, "class_shares", None)
         if count_classes is None:
-            return Outlook(agreement=self.forecast)
+            return Outlook(agreement=rehearsed)
         with np.errstate(all="ignore"):
-            found, deviation = count_classes(mean, mechanism) or (np.array([math.nan]), math.nan)
+            found, deviation = count_classes(mean, mechanism)
         if not (np.isfinite(found).all() and math.isfinite(deviation)):
-            return Outlook(agreement=self.forecast)
+            return Outlook(agreement=rehearsed)
         kept = np.clip(found, 0.0, 1.0)
         shares = kept / kept.sum() if kept.sum() > 0.0 else np.full(len(kept), 1.0 / len(kept))
-        return Outlook(agreement=self.forecast, shares=tuple(shares.tolist()), deviation=deviation)
+        return Outlook(agreement=rehearsed, shares=tuple(shares.tolist()), deviation=deviation)
 
     def remade(
         self,

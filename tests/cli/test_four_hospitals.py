@@ -160,7 +160,8 @@ def test_what_people_are_told(folder: Path) -> None:
     released = outputs[7]
     assert "In: 4 (east, north, south, west)" in released
     assert "Every one was charged; what is left" in " ".join(released.split())
-    assert "one person's whole data, among 3,000 persons at 4 holders" in released
+    told = " ".join(released.split())
+    assert "one person's whole data, among 3,000 persons at 4 holders" in told
 
 
 def test_contributions_are_small_and_name_the_poll(folder: Path) -> None:

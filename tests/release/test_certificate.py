@@ -512,7 +512,8 @@ def test_totals_are_rounded_up() -> None:
 def test_it_speaks_plainly() -> None:
     text = str(SOFT)
     assert "ε = 0.5 differential privacy for one party's whole data set" in text
-    assert "between two versions of one party's data, is at most 62.2% sure of either" in text
+    assert "between two versions of one party's data" in text
+    assert "right at most 62.3% of the time" in text
     assert "among 8 parties" in text
     assert "moves the result by at most 1.375" in text
     assert "ℓ2 noise of scale 2.75 hides that, in 7 coordinates" in text

@@ -13,7 +13,7 @@ __all__ = ["main"]
 
 PANELS = {
     "Take part in a poll": ("poll", "contribute", "release"),
-    "Learn in one place": ("learn", "predict", "inspect", "export"),
+    "Learn in one place": ("learn", "predict", "score", "inspect", "export"),
     "Look ahead": ("demo", "plan"),
     "Accounts": ("ledger",),
     "Research": ("compare", "reproduce"),

@@ -51,7 +51,8 @@ def answers(release: Release, file: Path, cost: str) -> dict[str, str]:
         "What does ε mean?": promised.plainly,
         "Is it any good?": release.outlook.describe(task.classes),
         "What did it cost?": cost,
-        "What next?": f"Use it: ostraka predict {file} new.csv --out predictions.csv. Give it to "
+        "What next?": f"Measure it: ostraka score {file} labelled.csv --label-column COLUMN. "
+        f"Use it: ostraka predict {file} new.csv --out predictions.csv --keep. Give it to "
         f"anybody: it is made to be published. For other programs: ostraka export {file} --onnx "
         "model.onnx",
     }

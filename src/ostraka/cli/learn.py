@@ -133,7 +133,7 @@ def learn(
     """
     from rich.console import Console
 
-    from ostraka.cli.public_table import read_public
+    from ostraka.cli.public_table import PublicTable, check_dropped, read_public
     from ostraka.cli.release import save
     from ostraka.cli.words import names_in, words
     from ostraka.datasets import tables
@@ -151,6 +151,9 @@ def learn(
     if start is None and method is MethodName("refine"):
         raise ParameterError("--start", got=None, allowed="an earlier release, for --method refine")
     _check_parties(data, party_column, rows_are_parties)
+    if label_column == party_column:
+        allowed = "another column than the one with the classes"
+        raise ParameterError("--party-column", got=party_column, allowed=allowed)
     _check_public(data, auxiliary)
     if auxiliary is None and radius is None:
         allowed = (
@@ -161,11 +164,12 @@ def learn(
     first = None if start is None else Release.load(start)
     like = None if first is None else first.model.task.columns
     not_features = [name for name in (label_column, party_column, *(drop or ())) if name]
-    public, described = None, like
+    public, described = PublicTable(None, None), like
     if auxiliary is not None:
-        public, described = read_public(
+        public = read_public(
             auxiliary, columns, not_features, like=like, n_columns=svmlight_columns
         )
+        described = public.columns
     elif columns is not None:
         described = describe_columns(None, read_description(columns))
     table = tables.read(
@@ -181,6 +185,8 @@ def learn(
     if svmlight_columns is None and hasattr(table.samples, "tocsr"):
         allowed = "the public number of columns, for svmlight files"
         raise ParameterError("--svmlight-columns", got=None, allowed=allowed)
+    if described is not None:
+        check_dropped(drop or (), (*public.names, *table.unused), data.name)
     console = Console(stderr=True)
     estimator = PrivateClassifier(
         method.value,
@@ -208,10 +214,10 @@ def learn(
     with warnings.catch_warnings():
         for kind in (ShiftWarning, PrivacyWarning):
             warnings.simplefilter("ignore", kind)  # `_report` says it
-        estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public)
+        estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public.samples)
     assert isinstance(estimator.release_, Release)
     save(estimator.release_, out)
-    unused = [name for name in table.unused if name not in not_features]
+    unused = [name for name in table.unused if name not in (*not_features, *public.names)]
     _report(out, estimator, ledger, unused)
 
 
@@ -282,7 +288,7 @@ def _report(
     shifted, ratio = remark(release.shift, estimator.shift), noise_ratio(poll)
     told = [] if shifted is None else [shifted.replace("shift=True", "--shift")]
     if unused:
-        told.append(f"The public table does not have {listed(unused)}, so they were not used.")
+        told.append(f"Not used, because the public table does not have them: {listed(unused)}.")
     if ratio is not None and ratio > 0.5:
         told.append(
             f"The noise is expected to be {ratio:.2g} times as long as the longest model can be, "

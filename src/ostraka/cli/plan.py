@@ -24,7 +24,9 @@ EXAMPLES = examples(
 def plan(
     *,
     parties: Annotated[int, option(DATA, "How many parties will take part.", of="number")],
-    classes: Annotated[int, option(DATA, "How many classes there are.", of="number")] = 2,
+    classes: Annotated[
+        str, option(DATA, "How many classes there are, or their names with commas.", of="number")
+    ] = "2",
     auxiliary: Annotated[
         Path | None,
         option(
@@ -82,11 +84,12 @@ def plan(
     Noise-to-signal is the expected length of the noise over that of the longest model there can be.
     With --auxiliary, our own methods are rehearsed on made-up labels of the public samples.
     """
+    n_classes = _count_classes(classes)
     if auxiliary is not None:
         _forecast(
             auxiliary,
             parties,
-            classes,
+            n_classes,
             epsilon,
             delta,
             samples_each,
@@ -110,7 +113,7 @@ def plan(
             n_parties=parties,
             n_samples=samples,
             n_features=features + (intercept > 0),
-            n_classes=classes,
+            n_classes=n_classes,
             epsilon=epsilon,
             lambda_=lambda_,
             calibration=calibration.value,
@@ -123,6 +126,18 @@ def plan(
 
         draw_noise_to_signal(settings, figure)
         typer.echo(f"Wrote {figure}.")
+
+
+def _count_classes(given: str) -> int:
+    from ostraka.cli.words import words
+    from ostraka.errors import ParameterError
+
+    named = words(given)
+    n_classes = int(given) if given.strip().isdecimal() else len(named)
+    if n_classes < 2:
+        allowed = "a number from 2 on, or names such as ill,well"
+        raise ParameterError("--classes", got=given, allowed=allowed)
+    return n_classes
 
 
 def _forecast(
@@ -144,15 +159,17 @@ def _forecast(
     from rich.console import Console
     from rich.table import Table
 
-    from ostraka.cli.public_table import read_public
+    from ostraka.cli.public_table import check_dropped, read_public
     from ostraka.expect.forecast import outlook
     from ostraka.methods.base import Options
     from ostraka.progress import watch
     from ostraka.public.prepare import prepared
     from ostraka.public.promise import Promise, surest
 
-    samples, columns = read_public(path, description, drop)
-    auxiliary = prepared(samples, range(classes), "auto", columns=columns)
+    public = read_public(path, description, drop)
+    if public.columns is not None:
+        check_dropped(drop, public.names, path.name)
+    auxiliary = prepared(public.samples, range(classes), "auto", columns=public.columns)
     promise, options = Promise(epsilon=epsilon, delta=delta), Options(samples_each=samples_each)
     console = Console(highlight=False)
     epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]

@@ -185,7 +185,11 @@ def create(
     for each in told:
         if each is not None:
             print_mind(each)
-    ready = "Send it to every party; it holds nothing private." if drowns(poll) is None else ""
+    ready = (
+        "Send it to every party: with the public rows in it, it is for anybody to read."
+        if drowns(poll) is None
+        else ""
+    )
     console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
 
 
@@ -225,7 +229,7 @@ def _auxiliary(
     n_columns: int | None,
     start: Any,
 ) -> AuxiliarySet:
-    from ostraka.cli.public_table import read_public
+    from ostraka.cli.public_table import check_dropped, read_public
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError
     from ostraka.public.auxiliary import AuxiliarySet
@@ -240,7 +244,9 @@ def _auxiliary(
         agreed = Preprocessing(radius=radius, constant=INTERCEPT)
         return AuxiliarySet(samples, tuple(classes), preprocessing=agreed, private=True)
     like = None if start is None else start.model.task
-    samples, columns = read_public(
-        path, description, drop, like=like and like.columns, n_columns=n_columns
+    public = read_public(path, description, drop, like=like and like.columns, n_columns=n_columns)
+    if public.columns is not None:
+        check_dropped(drop, public.names, path.name)
+    return prepared(
+        public.samples, classes, method, columns=public.columns, radius=radius, like=like
     )
-    return prepared(samples, classes, method, columns=columns, radius=radius, like=like)

@@ -9,6 +9,7 @@ import typer
 
 from ostraka.cli.help import OUTPUT, examples, option
 from ostraka.cli.options import DROP, FORCE, SVMLIGHT_COLUMNS
+from ostraka.cli.screen import print_mind
 
 EXAMPLES = examples("ostraka predict model.ostraka new.csv --out predictions.csv --probabilities")
 
@@ -47,7 +48,9 @@ def predict(
     import pandas as pd
 
     from ostraka.datasets import tables
+    from ostraka.errors import ParameterError
     from ostraka.files import check_new
+    from ostraka.public.remarks import remark_entries
     from ostraka.release import Release
 
     check_new(out, force)
@@ -55,11 +58,17 @@ def predict(
     known = release.model.task.columns
     given = drop or () if known is None else ()
     samples = tables.read(data, columns=known, drop=given, n_columns=svmlight_columns).samples
+    kept = tables.frame(data) if keep else None
+    if kept is not None and "prediction" in kept.columns:
+        allowed = "a table without a column 'prediction', which would stand twice"
+        raise ParameterError("--keep", got=data.name, allowed=allowed)
     result = pd.DataFrame({"prediction": release.predict(samples)})
     if probabilities:
         headings = [f"probability_{name}" for name in release.model.task.classes]
         result[headings] = release.predict_proba(samples)
-    if keep:
-        result = pd.concat([tables.frame(data), result], axis=1)
+    if kept is not None:
+        result = pd.concat([kept, result], axis=1)
     tables.write(result, out)
+    for told in remark_entries(known, samples) if known is not None else ():
+        print_mind(told.replace("your entries", "the entries"))
     typer.echo(f"Wrote {len(result)} predictions to {out}.")

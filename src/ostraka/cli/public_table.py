@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
-__all__ = ["read_public"]
+__all__ = ["PublicTable", "check_dropped", "read_public"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PublicTable:
+    """Public samples; what their columns are, None without names; and all names in the file."""
+
+    samples: Any
+    columns: Any
+    names: tuple[str, ...] = ()
 
 
 def read_public(
@@ -16,8 +27,8 @@ def read_public(
     *,
     like: Any = None,
     n_columns: int | None = None,
-) -> tuple[Any, Any]:
-    """Public samples, and what their columns are; None for files whose columns have no names.
+) -> PublicTable:
+    """Read a public table.
 
     Args:
         path: the file.
@@ -34,16 +45,26 @@ def read_public(
 
     said = {} if description is None else dict(read_description(description))
     if like is not None:
-        return tables.read(path, columns=like, n_columns=n_columns).samples, like
+        table = tables.read(path, columns=like, n_columns=n_columns)
+        return PublicTable(table.samples, like, (*like.names, *table.unused))
     samples = tables.read(path, texts=_texts(said), n_columns=n_columns).samples
     if not is_table(samples):
         if said:
             allowed = "nothing: the columns of this file have no names"
             raise ParameterError("--columns", got=str(description), allowed=allowed)
-        return samples, None
+        return PublicTable(samples, None)
     dropped = dict.fromkeys((name for name in drop if name in samples.columns), LEAVE_OUT)
     columns = describe_columns(samples, {**said, **dropped})
-    return samples[list(columns.names)], columns
+    return PublicTable(samples[list(columns.names)], columns, tuple(samples.columns))
+
+
+def check_dropped(drop: Iterable[str], names: Iterable[str], what: str) -> None:
+    """Refuse to drop what is not there: a name with a typo would stay in."""
+    from ostraka.errors import MissingColumnsError
+
+    wanted, given = list(drop), list(names)
+    if not set(wanted) <= set(given):
+        raise MissingColumnsError(f"--drop: {what}", wanted=wanted, given=given)
 
 
 def _texts(said: dict[str, Any]) -> tuple[str, ...]:
@@ -54,5 +75,5 @@ def _texts(said: dict[str, Any]) -> tuple[str, ...]:
     return tuple(
         name
         for name, kind in kinds.items()
-        if kind in ("category", "date") or isinstance(kind, list)
+        if kind in ("category", "date", "boolean") or isinstance(kind, list)
     )

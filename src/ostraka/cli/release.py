@@ -68,6 +68,11 @@ def release(
     console = Console(highlight=False, soft_wrap=True)
     tally = _counted(poll, inbox, trust or [], console)
     if check:
+        from ostraka.expect.advice import few
+
+        told = few(poll, tally.n_units)
+        if told is not None:
+            print_mind(told)
         console.print("Nothing was drawn and nothing was spent.")
         return
     assert out is not None
@@ -123,10 +128,13 @@ def _counted(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tal
 
     files = sorted(path for path in inbox.iterdir() if not path.name.startswith("."))
     tally, refused, came = Tally(poll), [], dict[str, Path]()
+    contradicted = []
     for path in watch("Counting", console.is_terminal)(files, len(files)):
         try:
             given = Contribution.load(path)
             if given.party in came:
+                if Contribution.load(came[given.party]) != given:
+                    contradicted.append((given.party, came[given.party].name, path.name))
                 raise InputError(_again(given, came[given.party]), "Leave one of the two.")
             tally.add(poll.opened(given, trust))
             came[given.party] = path
@@ -141,6 +149,11 @@ def _counted(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tal
     console.print(f"[red]Refused[/]: {len(refused):,}")
     for name, why in refused:
         console.print(f"  {escape(name)}: {escape(why)}")
+    for party, one, other in contradicted:
+        raise InputError(
+            f"Party {party} sent two contributions with other numbers: {one} and {other}.",
+            "Ask the party which one counts, and take the other one out of the folder.",
+        )
     return tally
 
 
@@ -160,6 +173,7 @@ def _listed(names: list[str]) -> str:
 
 def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
     from ostraka.cli.inspect import answers, price
+    from ostraka.expect.advice import few
     from ostraka.methods.after_noise.shift import remark
     from ostraka.publishing import publish
     from ostraka.release import Release
@@ -170,8 +184,9 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
     cost = f"{price(released.certificate)} {charged(ledger)}"
     print_answers({"Wrote": str(out), **answers(released, out, cost)})
     told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
-    if told is not None:
-        print_mind(told.replace("shift=True", "--shift"))
+    for each in (few(poll, tally.n_units), told):
+        if each is not None:
+            print_mind(each.replace("shift=True", "--shift"))
 
 
 def charged(ledger: Path | None) -> str:

@@ -1,10 +1,10 @@
 """CSV and Parquet files as pandas tables, as they were written: texts, dates and gaps stay.
 
 A CSV file may have commas, semicolons or tabs between its fields, as its first line shows, and,
-with semicolons or tabs, decimal commas. Arrow reads it quickly and exactly; what Arrow refuses, pandas
-reads, or says what is wrong. What an entry means is not decided here, but by the public columns
-(`public.columns`); columns that they describe are read entry by entry, so that no row decides how
-another's entries are read.
+with semicolons or tabs, decimal commas. Arrow reads it quickly and exactly; what Arrow refuses,
+pandas reads, or says what is wrong. What an entry means is not decided here, but by the public
+columns (`public.columns`); columns that they describe are read entry by entry, so that no row
+decides how another's entries are read.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import csv
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ostraka.datasets.content import ERRORS_OF_THE_SYSTEM, read_content
-from ostraka.errors import FormatError
+from ostraka.errors import FormatError, listed
 
 __all__ = ["read_frame"]
 
@@ -89,6 +90,9 @@ def _parse_csv(content: bytes, texts: Sequence[str], numbers: Sequence[str]) -> 
 
     content = content.removeprefix(b"\xef\xbb\xbf")
     delimiter = _find_delimiter(content[:LOOKED_AT].decode("utf-8", "replace"))
+    twice = [name for name, n in Counter(next(_lines(content, delimiter), [])).items() if n > 1]
+    if twice:
+        raise ValueError(f"its first line names {listed(twice)} more than once")
     try:
         frame = _read_by_arrow(content, texts, numbers, delimiter)
     except (pa.ArrowInvalid, pa.ArrowKeyError):
@@ -136,8 +140,8 @@ def _read_by_arrow(
     import pyarrow as pa
 
     names = next(_lines(content, delimiter), [])
-    if len(set(names)) < max(1, len(names)):
-        raise pa.ArrowInvalid("no names, or some that stand twice, are for pandas to tell of")
+    if not names:
+        raise pa.ArrowInvalid("without names there is nothing to read; pandas says so")
     types = {name: pa.string() for name in texts if name in names}
     counted = [name for name in numbers if name in names]
     try:

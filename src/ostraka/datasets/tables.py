@@ -172,6 +172,11 @@ def _kind(path: Path) -> str:
     kind = (suffixes or [""])[-1]
     if kind in COMPRESSIONS and suffixes[-2:-1] and suffixes[-2] in COMPRESSIBLE:
         return suffixes[-2]
+    if kind == ".xlsx":
+        allowed = "a .csv file: in Excel, Save as, CSV UTF-8"
+        raise ParameterError("file", got=path.name, allowed=allowed)
+    if kind in (".tsv", ".txt"):
+        return ".csv"
     if kind not in (".csv", ".parquet", ".npz", *SVMLIGHT):
         raise ParameterError("file", got=path.name, allowed=FORMATS)
     return kind

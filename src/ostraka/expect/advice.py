@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
-from ostraka.expect.unit import drowns
-from ostraka.poll import Poll
+from ostraka.errors import listed
+from ostraka.expect.unit import drowns, share_deviation
+from ostraka.poll import ENOUGH, Poll
 from ostraka.public.columns import Category
-from ostraka.public.promise import WEAK
+from ostraka.public.entries import GAP
+from ostraka.public.promise import WEAK, plural
 
-__all__ = ["advise", "label_like", "weak"]
+__all__ = ["advise", "few", "label_like", "weak"]
 
 
 def advise(poll: Poll) -> list[str]:
@@ -36,13 +38,31 @@ def _little(poll: Poll) -> str | None:
     return f"Expect {told} More parties, a larger ε, or protecting persons instead would help."
 
 
+def few(poll: Poll, n_units: int) -> str | None:
+    """What to say if far fewer came than a poll was made for."""
+    if n_units >= ENOUGH * poll.expected_units:
+        return None
+    unit, off = poll.promise.protects, share_deviation(max(1, n_units), poll.promise.epsilon)
+    much = "by half and more" if off > 0.5 else f"by about {off:.2g}"
+    return (
+        f"{plural(unit, n_units)} of about {poll.expected_units:,} came. What the poll said of how "
+        f"good the model would be holds for {poll.expected_units:,}; with so few, noise moves even "
+        f"the share of a class {much}. Wait for more if you can."
+    )
+
+
 def label_like(poll: Poll) -> str | None:
-    """What to say of a public column that holds the classes themselves: it may be the label."""
+    """What to say of public columns that hold just the classes: one may be the label."""
     classes = {str(name) for name in poll.task.classes}
-    for column in poll.task.columns.columns if poll.task.columns is not None else ():
-        if isinstance(column, Category) and classes <= set(column.values):
-            return (
-                f"The public column {column.name!r} holds the classes themselves. If it is the "
-                f"label, nobody could predict without it: leave it out, --drop {column.name!r}."
-            )
-    return None
+    columns = poll.task.columns.columns if poll.task.columns is not None else ()
+    found = [
+        column.name
+        for column in columns
+        if isinstance(column, Category) and set(column.values) - {GAP} == classes
+    ]
+    if not found:
+        return None
+    return (
+        f"The public table has the classes themselves in {listed(found)}. If one of them is the "
+        "label, nobody could predict without it: leave it out with --drop."
+    )

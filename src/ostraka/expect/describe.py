@@ -11,7 +11,7 @@ from ostraka.methods.parts import method_parts
 from ostraka.party.contribution import HEADER, Kind, payload_bytes
 from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
-from ostraka.public.promise import explain, plural
+from ostraka.public.promise import explain, plural, surest
 from ostraka.solve.losses import loss_for
 from ostraka.tally.domain import Ballots
 
@@ -26,6 +26,7 @@ def described(poll: Poll, file: str = "POLL") -> dict[str, str]:
         "Poll": poll.title or "(without a title)",
         "What is learnt?": _learns(poll),
         "Who is asked?": _asks(poll),
+        "What is in this file?": _holds(poll),
         "What leaves my machine?": _leaves(poll),
         "What does it cost me?": _costs(poll),
         "What does ε mean for me?": _promises(poll),
@@ -118,6 +119,18 @@ def _asks(poll: Poll) -> str:
     return f"{roll}; {expected}, {least}"
 
 
+def _holds(poll: Poll) -> str:
+    rows = plural("row", poll.auxiliary_samples or 0)
+    if poll.private_auxiliary:
+        return f"the rules alone; of the {rows} of private auxiliary samples only the number"
+    if poll.auxiliary is None:
+        return "the rules alone, and no row of anybody's table"
+    return (
+        f"the rules, and the {rows} of the public table as numbers: whoever has the file can read "
+        "them, so they must be public"
+    )
+
+
 def _leaves(poll: Poll) -> str:
     size = contribution_bytes(poll)
     if size is None:
@@ -160,7 +173,8 @@ def _promises(poll: Poll) -> str:
     promised = poll.certificate(*_as_expected(poll))  # of all rounds together
     text = explain(promised.epsilon, promised.delta, poll.promise.protects)
     if poll.promise.protects == "person":
-        text += " Whoever has data at two holders is protected for twice that ε."
+        twice = surest(2.0 * promised.epsilon, min(1.0, 2.0 * promised.delta))
+        text += f" Whoever has data at two holders is protected less: the guess is right {twice}."
     return text
 
 
@@ -172,6 +186,7 @@ def _as_expected(poll: Poll) -> tuple[int, int | None]:
 
 def _next(poll: Poll, file: str) -> str:
     rows = "--model mine.onnx" if poll.private_auxiliary else "mine.csv --label-column COLUMN"
+    rows += " --person-column COLUMN" if poll.promise.protects == "person" else ""
     return (
         f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, and "
         f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out "

@@ -25,7 +25,7 @@ TOO_MUCH = 0.2
 
 def share_deviation(n_units: int, epsilon: float) -> float:
     """How far noise moves the share of a class, typically."""
-    return math.sqrt(8.0) / (n_units * epsilon)
+    return math.sqrt(8.0) / (n_units * epsilon) if n_units else math.inf
 
 
 def drowns(poll: Poll) -> str | None:

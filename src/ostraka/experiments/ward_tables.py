@@ -33,7 +33,7 @@ def make_patients(n: int, generator: np.random.Generator) -> Any:
     smokes = generator.random(n) < 0.35
     arrival = generator.choice(["walked in", "ambulance", "transfer"], n, p=[0.6, 0.3, 0.1])
     days = generator.integers(0, 365, n)
-    cost = np.exp(generator.normal(6.0, 1.8, n))
+    cost = np.exp(generator.normal(6.0, 2.5, n))
     risk = (age - 55.0) / 12.0 + (pressure - 128.0) / 15.0 + 1.5 * smokes
     risk += np.select([arrival == "ambulance", arrival == "transfer"], [1.5, 0.5], -0.8)
     stays = risk + generator.logistic(0.0, 0.5, n) > 0.4

@@ -57,9 +57,6 @@ from ostraka.tally.domain import Ball, Units
 
 __all__ = ["Moments"]
 
-MOSTLY = 0.8
-"""So much of the constant must the directions hold for the shares of classes to be read off them.
-"""
 MISJUDGED = 0.15
 """The mean feature of shortened parties is known up to about this share of it."""
 
@@ -187,24 +184,6 @@ class Moments:
         missing = white.T @ (labels @ self.contrasts) / len(white) - target
         variance = self._noise(mechanism) ** 2 + self._sampling(mechanism)
         return surprise(missing.ravel(), np.full(missing.size, variance))
-
-    def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float] | None:
-        """How common each class is, and the deviation of that; None if what was released does not
-        tell.
-
-        The constant 1 is nearly a combination a of the directions, by least squares a = Φᵀ1/N,
-        because they hold the constant feature; so aᵀY is nearly the mean of Q[y]. ‖a‖² says how
-        much of 1 they hold.
-        """
-        n_classes = len(self.contrasts)
-        along = (self.features @ self.whitening).mean(axis=0)
-        held = float(along @ along)
-        if not held > MOSTLY:
-            return None
-        contrasts = self.contrasts[:, : n_classes - 1]
-        found = along @ self._target(mean)[:, : n_classes - 1] / held
-        shares: Array = 1.0 / n_classes + contrasts @ found
-        return shares, float(self._noise(mechanism)) / math.sqrt(held)
 
     def _noise(self, mechanism: Mechanism) -> float:
         """ν."""

@@ -311,11 +311,13 @@ def as_numbers(samples: Any, what: str) -> NDArray[Any]:
     array = np.asarray(array)
     if array.ndim != 2 or array.dtype.kind in "biuc" or _is_finite(array):
         return array
-    for place, name in enumerate(names_of(samples) or range(array.shape[1])):
-        column = values_of(array[:, place])
-        bad = np.flatnonzero(np.isnan(read_numbers(column, "number")))
-        if bad.size:
-            raise EntryError(what, column=name, entry=column[bad[0]], row=int(bad[0]))
+    names = names_of(samples) or range(array.shape[1])
+    columns = [values_of(array[:, place]) for place in range(array.shape[1])]
+    gaps = [np.flatnonzero(np.isnan(read_numbers(each, "number"))) for each in columns]
+    first = min(((int(bad[0]), place) for place, bad in enumerate(gaps) if bad.size), default=None)
+    if first is not None:
+        row, place = first
+        raise EntryError(what, column=list(names)[place], entry=columns[place][row], row=row)
     return array.astype(np.float64)
 
 

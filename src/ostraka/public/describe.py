@@ -114,7 +114,8 @@ def _from_yaml(text: str) -> Any:
             "Reading YAML needs the package PyYAML: pip install 'ostraka[cli]'; or write JSON"
         ) from None
     try:
-        return yaml.safe_load(text)
+        # Every scalar as a text: a list of yes and no must not become one of truth values.
+        return yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise ValueError(error) from None
 
@@ -190,7 +191,8 @@ def _describe_number(
     name: str, kind: Reading, values: NDArray[Any], wish: Mapping[str, Any]
 ) -> Number:
     form = wish.get("form")
-    unknown = tuple(float(each) for each in _list(wish.get("unknown")))
+    unknown = tuple(_float(name, "unknown", each) for each in _list(wish.get("unknown")))
+    log = _log(name, wish.get("log"))
     found = read_numbers(values, kind, form)
     found = np.where(np.isin(found, unknown), np.nan, found)
     held = found[~np.isnan(found)]
@@ -200,13 +202,29 @@ def _describe_number(
             f"The public column {name!r} holds no {kind} that could be read.",
             "Say what it is in --columns, or leave it out (--drop).",
         )
-    middle = float(np.median(held)) if fill is None else float(fill)
-    folded = kind == "number" and wish.get("log") is not False
-    unit = _tail_unit(held - middle, always=wish.get("log") is True) if folded else None
+    middle = float(np.median(held)) if fill is None else _float(name, "fill", fill)
+    folded = kind == "number" and log is not False
+    unit = _tail_unit(held - middle, always=log is True) if folded else None
     gaps = len(held) < len(found)
     return Number(
         name=name, kind=kind, fill=middle, marks_gaps=gaps, unknown=unknown, unit=unit, form=form
     )
+
+
+def _float(name: str, setting: str, given: Any) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        allowed = "a number"
+        raise ParameterError(f"column {name}, {setting}", got=given, allowed=allowed) from None
+
+
+def _log(name: str, given: Any) -> bool | None:
+    """Whether a tail is to be folded; None: as the public rows say."""
+    known = {None: None, True: True, False: False, "true": True, "false": False}
+    if not isinstance(given, str | bool | None) or given not in known:
+        raise ParameterError(f"column {name}, log", got=given, allowed="true or false")
+    return known[given]
 
 
 def _list(given: Any) -> Iterable[Any]:

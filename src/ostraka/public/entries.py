@@ -87,10 +87,8 @@ def _whole(column: Any, values: NDArray[Any]) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
         if not (np.abs(values) >= 2.0**53).any():
             return values
-    listed = getattr(column, "to_pylist", None) or column.tolist  # Arrow; pandas
-    listed = getattr(column, "to_list", listed)  # polars, and pandas too
     held = np.empty(len(values), dtype=object)
-    held[:] = listed()
+    held[:] = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
     return held
 
 

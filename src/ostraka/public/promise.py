@@ -73,11 +73,11 @@ class Promise:
         if self.protects not in get_args(Unit):
             raise ParameterError("protects", got=self.protects, allowed=", ".join(get_args(Unit)))
 
-    def checked_units(self, n_units: int) -> int:
-        """How many protected units there are, as a Python integer; too few are refused."""
+    def checked_units(self, n_units: int, *, expected: bool = False) -> int:
+        """How many protected units there are (or are expected), as a Python integer; or too few."""
         given = check_parties(n_units)
         if given < self.least_parties:
-            raise TooFewPartiesError(given, self.least_parties, self.protects)
+            raise TooFewPartiesError(given, self.least_parties, self.protects, expected=expected)
         return given
 
 
@@ -89,10 +89,10 @@ def check_parties(n_parties: int) -> int:
 def explain(epsilon: float, delta: float, protects: Unit) -> str:
     """What a promise means, for somebody who has never heard of ε."""
     text = (
-        "Somebody knows everything about all the others, and of two versions of "
-        f"{_WHOSE[protects]} holds either for equally likely. Having seen the model, whoever then "
-        f"guesses which of them it was made of is right with a chance of {surest(epsilon, delta)}. "
-        "(50% would be blind guessing.)"
+        "Imagine somebody who knows everything about all the others, and is undecided, 50:50, "
+        f"between two versions of {_WHOSE[protects]}. Having seen the model, they guess which "
+        f"version it was made of, and are right {surest(epsilon, delta)} of the time. (50% is "
+        "blind guessing.)"
     )
     weak = f" ε = {epsilon:g} protects against little; around 1 is a real promise."
     return text + (weak if epsilon > WEAK else "")

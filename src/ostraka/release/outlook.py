@@ -95,6 +95,6 @@ class Outlook:
 
 
 UNMEASURED = (
-    "How good this very model is, nobody has measured: try it on labelled samples that anybody may "
+    "How good this very model is, nobody has measured: try it on labelled rows that anybody may "
     "see."
 )

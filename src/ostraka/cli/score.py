@@ -1,0 +1,102 @@
+"""`ostraka score`: how good a release is, on labelled rows that anybody may see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ostraka.cli.help import examples
+from ostraka.cli.options import LABEL_COLUMN, SVMLIGHT_COLUMNS
+from ostraka.cli.screen import console, print_answers, print_mind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ostraka.release import Release
+
+EXAMPLES = examples("ostraka score model.ostraka new.csv --label-column outcome")
+MOST_CLASSES = 12
+"""A larger table of classes would not fit on a screen."""
+
+
+def score(
+    file: Annotated[
+        Path, typer.Argument(help="A release, as `ostraka release` and `ostraka learn` write.")
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Labelled samples that anybody may see, and that no party contributed."
+        ),
+    ],
+    *,
+    label_column: Annotated[str, LABEL_COLUMN],
+    svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
+) -> None:
+    """Say how often a model is right on labelled rows, beside guessing the commonest class.
+
+    On private rows these numbers would tell of them, outside the promise: keep those to yourself.
+    """
+    from ostraka.datasets import tables
+    from ostraka.public.remarks import remark_entries
+    from ostraka.release import Release
+
+    release = Release.load(file)
+    task = release.model.task
+    table = tables.read(
+        data,
+        label_column=label_column,
+        columns=task.columns,
+        n_columns=svmlight_columns,
+        text_labels=isinstance(task.classes[0], str),
+    )
+    truth, chosen = task.indices(table.labels), release.model.choices(table.samples)
+    print_answers(_answers(release, data, truth, chosen))
+    if len(task.classes) <= MOST_CLASSES:
+        console().print(_table(release, truth, chosen))
+    for told in remark_entries(task.columns, table.samples) if task.columns is not None else ():
+        print_mind(told.replace("your entries", "the entries"))
+
+
+def _answers(
+    release: Release, data: Path, truth: NDArray[Any], chosen: NDArray[Any]
+) -> dict[str, str]:
+    """In sentences: how often it is right, against guessing, and class by class."""
+    import math
+
+    import numpy as np
+
+    n, classes = len(truth), release.model.task.classes
+    counts = np.bincount(truth, minlength=len(classes))
+    right, commonest = float(np.mean(truth == chosen)), int(counts.argmax())
+    share = counts[commonest] / n
+    give = 2.0 * math.sqrt(max(right * (1.0 - right), 0.25 / n) / n)
+    found = [np.mean(chosen[truth == k] == k) for k in range(len(classes)) if counts[k]]
+    better = "That is better than guessing."
+    if right - give <= share:
+        better = "That may well be no better than guessing."
+    return {
+        "How often is it right?": f"{right:.1%} of {n:,} rows of {data.name}, give or take "
+        f"{give:.1%}. Always naming {str(classes[commonest])!r}, the commonest class there, would "
+        f"be right for {share:.1%}. {better}",
+        "And each class by itself?": f"On average over the classes, {float(np.mean(found)):.1%} of "
+        "a class's rows are given that class.",
+    }
+
+
+def _table(release: Release, truth: NDArray[Any], chosen: NDArray[Any]) -> Any:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    names = [str(name) for name in release.model.task.classes]
+    table = Table(box=SIMPLE_HEAD, title="Rows by what is true and what was said")
+    table.add_column("true")
+    for name in names:
+        table.add_column(Text(f"said {name}"), justify="right")
+    for k, name in enumerate(names):
+        said = (int(((truth == k) & (chosen == j)).sum()) for j in range(len(names)))
+        table.add_row(Text(name), *(f"{count:,}" for count in said))
+    return table
