@@ -721,8 +721,6 @@ class TestNames:
         "name",
         [
             "t",
-            "t.txt",
-            "t.xlsx",
             "t.gz",
             ".gz",
             "t.csv.bz2",

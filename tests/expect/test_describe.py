@@ -23,6 +23,7 @@ QUESTIONS = [
     "Poll",
     "What is learnt?",
     "Who is asked?",
+    "What is in this file?",
     "What leaves my machine?",
     "What does it cost me?",
     "What does ε mean for me?",
@@ -141,7 +142,7 @@ def test_persons_are_told_whom_they_trust_and_what_two_holders_mean() -> None:
     assert "and how many persons" in leaves
     meant = told["What does ε mean for me?"]
     assert "two versions of one person's data" in meant
-    assert "Whoever has data at two holders is protected for twice that ε." in meant
+    assert "Whoever has data at two holders is protected less: the guess is right at most" in meant
     trusted = told["Whom do I have to trust?"]
     assert "Every holder is trusted to bound what each of its own persons adds" in trusted
 

@@ -532,7 +532,7 @@ def test_nobodys_floating_point_traps_show_the_data(case: Case) -> None:
 def test_one_party_alone_is_refused(case: Case) -> None:
     with pytest.raises(
         TooFewPartiesError,
-        match=r"1 party has contributed, but at least 2 are needed",
+        match=r"A poll for 1 party has too few: at least 2 are needed",
     ):
         case.poll(parties=1)
     poll = case.poll(parties=60, least_parties=50)
