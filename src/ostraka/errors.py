@@ -67,6 +67,7 @@ __all__ = [
     "number",
     "count",
     "listed",
+    "naming_file",
     "nothing_spent",
 ]
 
@@ -350,8 +351,22 @@ class FormatError(OstrakaError, ValueError):
     """A file or message that is not what it says it is."""
 
     def __init__(self, what: str, problem: str) -> None:
-        self.what, self.problem = what, problem
-        super().__init__(f"This is not a valid {what}: {problem}. Nothing was loaded.")
+        self.what, self.problem, self.file = what, problem, ""
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        name = repr(self.file) if self.file else "This"
+        return f"{name} is not a valid {self.what}: {self.problem}. Nothing was loaded."
+
+
+@contextlib.contextmanager
+def naming_file(path: object) -> Iterator[None]:
+    """Let what is refused within say which file it is."""
+    try:
+        yield
+    except FormatError as error:
+        error.file = str(path)
+        raise
 
 
 class DownloadError(OstrakaError, OSError):

@@ -106,4 +106,7 @@ def foreign_kind(opening: bytes) -> str | None:
     """What a file that begins like this probably is, if not one of ours."""
     if opening[8:9] == b"{" and opening[4:8] == bytes(4):  # how safetensors begin
         return "a poll or a release"
-    return next((kind for start, kind in _OPENINGS.items() if opening.startswith(start)), None)
+    known = next((kind for start, kind in _OPENINGS.items() if opening.startswith(start)), None)
+    if known is None and opening and all(32 <= byte < 127 or byte in b"\t\r\n" for byte in opening):
+        return "a text, such as a table in a CSV file"
+    return known

@@ -23,7 +23,13 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import InputError, NotOnRollError, ParameterError, WrongTypeError
+from ostraka.errors import (
+    InputError,
+    NotOnRollError,
+    ParameterError,
+    WrongTypeError,
+    naming_file,
+)
 from ostraka.files import read_regular, write_atomically
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Method, Options, Work
@@ -489,7 +495,8 @@ class Poll:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Poll:
         """Read a poll; anything that is not one is refused."""
-        return cls.from_bytes(read_regular(path, "poll", LARGEST_FILE))
+        with naming_file(path):
+            return cls.from_bytes(read_regular(path, "poll", LARGEST_FILE))
 
     def _work(self, local: Any, n_jobs: int | None) -> Work:
         if local is not None and not self.votes:

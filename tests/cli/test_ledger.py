@@ -167,7 +167,7 @@ def test_errors_and_their_codes(run: Any) -> None:
     assert run("show", "none")[0] == 30
     Path("table.csv").write_text("a,b\n" * 200)
     code, _, err = run("show", "table.csv")
-    assert (code, "not a valid ledger: it is not an SQLite file" in err) == (20, True)
+    assert (code, "not a valid ledger: it begins like a text" in err) == (20, True)
     Ledger.create("l", Budget(epsilon=5.0)).charge(["a"], Cost.pure(1.0))
     with closing(sqlite3.connect("l")) as db:
         db.execute("INSERT INTO party VALUES (9, 'x', '1/0', 0)")

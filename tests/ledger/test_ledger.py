@@ -856,7 +856,7 @@ class TestFiles:
             (b"", "it is empty"),
             (b"PK\x03\x04" + b"\0" * 600, "begins like a zip file"),
             (b"\x80\x04" + b"\0" * 600, "begins like a pickle"),
-            (b"party,epsilon\n" * 100, "it is not an SQLite file"),
+            (b"party,epsilon\n" * 100, "it begins like a text"),
             (b"SQLite format 3\x00" + b"\xff" * 600, "it is not an SQLite file|damaged"),
         ],
     )

@@ -145,7 +145,7 @@ def header(**changes: Any) -> bytes:
     [
         (b"", "it has only 0 bytes"),
         (b"OSTR", "only 4 bytes"),
-        (b"NOSTRAKA and so on", "does not begin with OSTRAKON"),
+        (b"NOSTRAKA and so on", "begins like a text"),
         (b"OSTRAKON\x02", "its header alone has 64; it was cut off"),
         (header(version=1) + b"a" + bytes(4), "it has version 1, but only version 2"),
         (header(version=3) + b"a" + bytes(4), "version 3"),

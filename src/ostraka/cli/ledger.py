@@ -169,7 +169,9 @@ def audit(file: File) -> None:
     from ostraka.ledger import Ledger
 
     ledger = Ledger(file)
-    typer.echo(f"{ledger.audit()} charges add up, and every party is within its budget.")
+    n_charges = ledger.audit()
+    added = "1 charge adds up" if n_charges == 1 else f"{n_charges} charges add up"
+    typer.echo(f"{added}, and every party is within its budget.")
     _print_open(ledger)
 
 
@@ -208,7 +210,8 @@ def _print_accounts(ledger: Ledger, accounts: list[Account], shown: list[Account
         cells = (one.party, str(one.spent), str(one.left), str(one.n_releases))
         table.add_row(*map(Text, cells))
     console = _console()
-    console.print(f"Every party may spend {ledger.budget}, unless it was given another budget.")
+    whose = "party" if ledger.protects == "party" else "person of every party"
+    console.print(f"Every {whose} may spend {ledger.budget}, unless another budget was given.")
     console.print(table if shown else "No party has been charged.")
     if len(shown) < len(accounts):
         others = f"{len(accounts) - len(shown):,} more parties"

@@ -38,7 +38,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import FormatError, InputError, ParameterError
+from ostraka.errors import FormatError, InputError, ParameterError, naming_file
 from ostraka.files import foreign_kind, read_regular, write_atomically
 from ostraka.party.names import LONGEST_NAME, canonical
 from ostraka.public.promise import MOST_PARTIES
@@ -148,7 +148,8 @@ class Contribution:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Contribution:
         """Read a contribution; anything that is not one is refused."""
-        return cls.from_bytes(read_regular(path, "contribution", LARGEST_FILE))
+        with naming_file(path):
+            return cls.from_bytes(read_regular(path, "contribution", LARGEST_FILE))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Contribution) and self.to_bytes() == other.to_bytes()

@@ -24,7 +24,13 @@ from typing import Any, NoReturn, Protocol, Self, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import FormatError, InputError, ParameterError, RehearsalError
+from ostraka.errors import (
+    FormatError,
+    InputError,
+    ParameterError,
+    RehearsalError,
+    naming_file,
+)
 from ostraka.files import read_regular, write_atomically
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.columns_format import columns_from_json, columns_json
@@ -204,7 +210,8 @@ class Release(_Outcome):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:
         """Read a release; anything that is not one is refused."""
-        return cls.from_bytes(read_regular(path, "release", LARGEST_FILE))
+        with naming_file(path):
+            return cls.from_bytes(read_regular(path, "release", LARGEST_FILE))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Release:
