@@ -10,11 +10,13 @@ import errno
 import os
 import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from ostraka.errors import FormatError
+from ostraka.errors import FormatError, ParameterError
 
 __all__ = [
+    "check_distinct",
     "check_folder",
     "check_new",
     "check_writable",
@@ -100,6 +102,13 @@ _OPENINGS = {
     b"\x93NUMPY": "a numpy file",
     b"OSTRAKON": "a contribution to a poll",
 }
+
+
+def check_distinct(out: Path, others: Iterable[Path | None], names: str) -> None:
+    """Refuse to replace what a file is made of, or the account of who has paid."""
+    there = [other for other in others if other is not None and other.exists()]
+    if out.exists() and any(out.samefile(other) for other in there):
+        raise ParameterError("--out", got=str(out), allowed=f"a file that is not {names}")
 
 
 def foreign_kind(opening: bytes) -> str | None:

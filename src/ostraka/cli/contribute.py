@@ -94,7 +94,7 @@ def contribute(
     coordinator.
     """
     from ostraka.errors import ParameterError
-    from ostraka.files import check_new
+    from ostraka.files import check_distinct, check_new
     from ostraka.poll import Poll
 
     poll = Poll.load(file)
@@ -104,7 +104,7 @@ def contribute(
                 raise ParameterError(name, got=None, allowed="needed, unless you only --check")
         assert out is not None
         check_new(out, force)
-        _check_distinct(out, file, data, model)
+        check_distinct(out, (file, data, model), "the poll, the data or the model")
     if model is not None:
         _check_alone(data, label_column, person_column, local)
         made = _from_model(poll, model, party or "check", trust or [])
@@ -125,18 +125,6 @@ def _check_alone(data: Path | None, *others: Any) -> None:
     if data is not None or any(other not in (None, "linear") for other in others):
         allowed = "with --party and --out alone: the classifier was trained before"
         raise ParameterError("--model", got="together with rows", allowed=allowed)
-
-
-def _check_distinct(out: Path, *others: Path | None) -> None:
-    from ostraka.errors import ParameterError
-
-    if any(
-        other is not None and other.exists() and out.exists() and out.samefile(other)
-        for other in others
-    ):
-        raise ParameterError(
-            "--out", got=str(out), allowed="a file that is not the poll, the data or the model"
-        )
 
 
 def _read(

@@ -139,14 +139,18 @@ def learn(
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError, PrivacyWarning, ShiftWarning
     from ostraka.estimators import PrivateClassifier
-    from ostraka.files import check_new, check_writable
+    from ostraka.files import check_distinct, check_new, check_writable
     from ostraka.party.training.named import named
     from ostraka.public.describe import describe_columns, read_description
     from ostraka.release import Release
 
     check_new(out, force)
     check_writable(out)
-    _check_distinct(out, data, auxiliary, ledger, start)
+    check_distinct(
+        out,
+        (data, auxiliary, ledger, start),
+        "the data, the auxiliary set, the ledger or the start",
+    )
     method = method or (MethodName("avg") if auxiliary is None else MethodName("auto"))
     if start is None and method is MethodName("refine"):
         raise ParameterError("--start", got=None, allowed="an earlier release, for --method refine")
@@ -219,21 +223,6 @@ def learn(
     save(estimator.release_, out)
     unused = [name for name in table.unused if name not in (*not_features, *public.names)]
     _report(out, estimator, ledger, unused)
-
-
-def _check_distinct(out: Path, *others: Path | None) -> None:
-    """The model must not replace what it is made of, nor the account of who has paid."""
-    from ostraka.errors import ParameterError
-
-    if any(
-        other is not None and other.exists() and out.exists() and out.samefile(other)
-        for other in others
-    ):
-        raise ParameterError(
-            "--out",
-            got=str(out),
-            allowed="a file that is not the data, the auxiliary set, the ledger or the start",
-        )
 
 
 def _check_public(data: Path, auxiliary: Path | None) -> None:

@@ -14,7 +14,6 @@ from ostraka.cli.screen import print_answers, print_mind
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ostraka.party.contribution import Contribution
     from ostraka.poll import Poll
     from ostraka.release import Release
     from ostraka.tally import Tally
@@ -80,16 +79,11 @@ def release(
 
 
 def _check_out(out: Path, force: bool, file: Path, ledger: Path | None) -> None:
-    from ostraka.errors import ParameterError
-    from ostraka.files import check_new, check_writable
+    from ostraka.files import check_distinct, check_new, check_writable
 
     check_new(out, force)
     check_writable(out)
-    for other in (file, ledger):
-        if other is not None and other.exists() and out.exists() and out.samefile(other):
-            raise ParameterError(
-                "--out", got=str(out), allowed="a file that is not the poll or the ledger"
-            )
+    check_distinct(out, (file, ledger), "the poll or the ledger")
 
 
 def _attached(poll: Poll, auxiliary: Path | None) -> Poll:
@@ -133,9 +127,11 @@ def _counted(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tal
         try:
             given = Contribution.load(path)
             if given.party in came:
-                if Contribution.load(came[given.party]) != given:
-                    contradicted.append((given.party, came[given.party].name, path.name))
-                raise InputError(_again(given, came[given.party]), "Leave one of the two.")
+                counted = came[given.party]
+                same = Contribution.load(counted) == given
+                if not same:
+                    contradicted.append((given.party, counted.name, path.name))
+                raise InputError(_again(given.party, counted, same), "Leave one of the two.")
             tally.add(poll.opened(given, trust))
             came[given.party] = path
         except (FormatError, InputError) as error:
@@ -157,11 +153,9 @@ def _counted(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tal
     return tally
 
 
-def _again(given: Contribution, counted: Path) -> str:
-    from ostraka.party.contribution import Contribution
-
-    same = "the same numbers" if Contribution.load(counted) == given else "OTHER numbers"
-    return f"Party {given.party} was counted already, from {counted.name}, with {same}."
+def _again(party: str, counted: Path, same: bool) -> str:
+    numbers = "the same numbers" if same else "OTHER numbers"
+    return f"Party {party} was counted already, from {counted.name}, with {numbers}."
 
 
 def _listed(names: list[str]) -> str:
