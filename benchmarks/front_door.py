@@ -24,7 +24,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.timing import best_times
 from ostraka.public.task import Task
-from ostraka.public.whitening import half_whitened
+from ostraka.public.whitening import half_whiten
 from ostraka.release.model import LinearModel
 
 __all__ = ["plan", "predict", "start"]
@@ -83,7 +83,7 @@ def predict() -> list[dict[str, Any]]:
 
 
 def _predict(samples: Array, n_classes: int) -> list[dict[str, Any]]:
-    preprocessing = half_whitened(samples[:5000], n_classes)
+    preprocessing = half_whiten(samples[:5000], n_classes)
     n_features = preprocessing.n_features(N_COLUMNS)
     task = Task(classes=tuple(range(n_classes)), n_features=n_features, preprocessing=preprocessing)
     weights = np.random.default_rng(1).standard_normal(task.weight_shape)

@@ -66,7 +66,7 @@ def _ballot(generator: np.random.Generator, party: int) -> Contribution:
 def _contributions() -> dict[str, Any]:
     generator = np.random.default_rng(0)
     ball = Ball(norm="l2", length=2**24, dimension=DIMENSION)
-    block = ball.rounded(generator.standard_normal((BLOCK, DIMENSION)) * 2.0**19)
+    block = ball.round_entries(generator.standard_normal((BLOCK, DIMENSION)) * 2.0**19)
 
     def bare() -> None:
         total = np.zeros(DIMENSION, dtype=np.int64)

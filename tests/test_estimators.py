@@ -437,9 +437,9 @@ class TestStatistics:
         assert model.score(sp.csr_matrix(X), Y) > 0.7
 
     def test_consensus_takes_ballots(self) -> None:
-        from ostraka.public.whitening import half_whitened
+        from ostraka.public.whitening import half_whiten
 
-        auxiliary = AuxiliarySet(PUBLIC, tuple(NAMES), preprocessing=half_whitened(PUBLIC, 3))
+        auxiliary = AuxiliarySet(PUBLIC, tuple(NAMES), preprocessing=half_whiten(PUBLIC, 3))
         locals_ = [LogisticRegression().fit(X[i::20], Y[i::20]) for i in range(20)]
         model = PrivateClassifier("consensus", 20.0, random_state=0).fit_classifiers(
             locals_, auxiliary

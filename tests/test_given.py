@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from ostraka.errors import EntryError, LabelError, UnknownClassError
-from ostraka.given import check_labels, check_numbers, labelled, length, plain
+from ostraka.given import check_labels, check_numbers, index_labels, length, plain
 
 
 def test_labels_are_numbered_by_the_public_list() -> None:
-    classes, labels = labelled(np.array(["b", "a", "b"]), ["b", "a", "c"])
+    classes, labels = index_labels(np.array(["b", "a", "b"]), ["b", "a", "c"])
     assert (classes.tolist(), labels.tolist()) == (["b", "a", "c"], [0, 1, 0])
-    classes, labels = labelled(np.array([7, 3, 7]), None)
+    classes, labels = index_labels(np.array([7, 3, 7]), None)
     assert (classes.tolist(), labels.tolist()) == ([3, 7], [1, 0, 1])
     with pytest.raises(UnknownClassError):
-        labelled(np.array(["d"]), ["a", "b"])
+        index_labels(np.array(["d"]), ["a", "b"])
     with pytest.raises(LabelError, match="one class only"):
-        labelled(np.array([1, 1]), None)
+        index_labels(np.array([1, 1]), None)
 
 
 def test_gaps_among_labels_are_named() -> None:

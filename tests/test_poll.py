@@ -210,14 +210,14 @@ def test_parties_send_classifiers_and_one_sample_moves_its_own_votes(tmp_path: P
     with pytest.raises(InputError, match="has not voted yet"):
         Tally(poll).add(sent)
     with pytest.raises(ParameterError, match="with_auxiliary"):
-        Poll.from_bytes(poll.to_bytes()).opened(sent)
+        Poll.from_bytes(poll.to_bytes()).open(sent)
     attached = Poll.from_bytes(poll.to_bytes()).with_auxiliary(own)
-    voted = attached.opened(sent)
+    voted = attached.open(sent)
     assert (np.array(poll.task.classes)[voted.values] == fitted.predict(own.samples)).all()
     changed = np.array(own.samples)
     changed[7] = 1e300  # whatever a private sample is: no error, and one vote
     other = AuxiliarySet(changed, own.classes, preprocessing=own.preprocessing, private=True)
-    again = Poll.from_bytes(poll.to_bytes()).with_auxiliary(other).opened(sent)
+    again = Poll.from_bytes(poll.to_bytes()).with_auxiliary(other).open(sent)
     assert set(np.flatnonzero(again.values != voted.values)) <= {7}
     Tally(attached).add(voted)
     (tmp_path / "bad.skops").write_bytes(b"PK\x03\x04 nothing")
@@ -443,7 +443,7 @@ def test_a_second_round_carries_the_certificate_of_its_start(tmp_path: Path) -> 
     names = np.repeat(np.arange(M), [len(own) for _, own in world])
     for each, allowed in ((poll, True), (forged_poll, False)):
         tally = Tally(each)
-        for block in each.blocks(each.grouped(samples, labels, names), Work()):
+        for block in each.blocks(each.group(samples, labels, names), Work()):
             tally.add_block(*block)
         if allowed:
             publish(each, tally, ledger=ledger)

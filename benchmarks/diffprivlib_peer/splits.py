@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ostraka.datasets import load
-from ostraka.experiments.compare import CompareSettings, drawn_split
+from ostraka.experiments.compare import CompareSettings, draw_split
 from ostraka.experiments.tasks import TASKS
 
 
@@ -21,7 +21,7 @@ def main() -> None:
     data = load(task, None)
     folder.mkdir(parents=True, exist_ok=True)
     for trial in range(n_trials):
-        drawn = drawn_split(data, CompareSettings(task=task), TASKS[task].panels[0], trial)
+        drawn = draw_split(data, CompareSettings(task=task), TASKS[task].panels[0], trial)
         np.savez(
             folder / f"{task}-{trial}.npz",
             features=drawn.parties.features,

@@ -66,7 +66,7 @@ __all__ = [
     "NOTHING_HAPPENED",
     "number",
     "count",
-    "listed",
+    "list_names",
     "naming_file",
     "nothing_spent",
 ]
@@ -107,7 +107,7 @@ def count(name: str, given: Any, least: int, most: int | None = None) -> int:
     return value
 
 
-def listed(names: Iterable[object], most: int = 8) -> str:
+def list_names(names: Iterable[object], most: int = 8) -> str:
     """Names in quotes, the first few of them."""
     shown = [repr(str(name)) for name in names]
     return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
@@ -121,12 +121,10 @@ class OstrakaError(Exception):
 
         Text and facts, without building the text anew.
         """
-        return _revived, (type(self), self.args, self.__dict__.copy())
+        return _revive, (type(self), self.args, self.__dict__.copy())
 
 
-def _revived(
-    kind: type[OstrakaError], args: tuple[Any, ...], facts: dict[str, Any]
-) -> OstrakaError:
+def _revive(kind: type[OstrakaError], args: tuple[Any, ...], facts: dict[str, Any]) -> OstrakaError:
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(facts)
@@ -205,13 +203,13 @@ class MissingColumnsError(InputError):
         self.missing = [name for name in wanted if name not in set(given)]
         self.superfluous = [name for name in given if name not in set(wanted)]
         self.what = what
-        alike = {_folded(name): name for name in self.superfluous}
-        meant = [(name, alike[_folded(name)]) for name in self.missing if _folded(name) in alike]
-        other = f" Others are there: {listed(self.superfluous)}." if self.superfluous else ""
+        alike = {_fold(name): name for name in self.superfluous}
+        meant = [(name, alike[_fold(name)]) for name in self.missing if _fold(name) in alike]
+        other = f" Others are there: {list_names(self.superfluous)}." if self.superfluous else ""
         hint = "".join(f"Is {found!r} the column {name!r}? " for name, found in meant[:3])
         super().__init__(
             f"{what}: {'a column is' if len(self.missing) == 1 else 'columns are'} missing, "
-            f"{listed(self.missing)}.{other}",
+            f"{list_names(self.missing)}.{other}",
             f"{hint}Give every public column by its name, or leave it out of the public table; the "
             "order does not matter, and other columns are left alone.",
         )
@@ -254,7 +252,7 @@ class UnknownClassError(InputError):
         shown = ", ".join(repr(name) for name in classes[:10]) + (
             ", ..." if len(classes) > 10 else ""
         )
-        meant = next((name for name in classes if _folded(name) == _folded(given)), None)
+        meant = next((name for name in classes if _fold(name) == _fold(given)), None)
         hint = "" if meant is None else f"Did you mean {meant!r}? "
         super().__init__(
             f"Class {given!r} is not among the {len(classes)} classes {shown}.",
@@ -263,7 +261,7 @@ class UnknownClassError(InputError):
         )
 
 
-def _folded(name: object) -> str:
+def _fold(name: object) -> str:
     """Without what people overlook: case, spaces, dashes, a decimal point after a whole number."""
     text = str(name).strip().casefold().removesuffix(".0")
     return text.replace(" ", "_").replace("-", "_")

@@ -38,7 +38,7 @@ from ostraka.given import (
     NUMBERS,
     check_labels,
     check_numbers,
-    labelled,
+    index_labels,
     length,
     plain,
     validate,
@@ -54,7 +54,7 @@ from ostraka.public.catalogue import check_options, entry, taking
 from ostraka.public.classes import ClassName
 from ostraka.public.columns import Columns, is_table
 from ostraka.public.describe import describe_columns, read_description
-from ostraka.public.prepare import INTERCEPT, prepared
+from ostraka.public.prepare import INTERCEPT, prepare
 from ostraka.public.preprocessing import is_sparse
 from ostraka.publishing import publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
@@ -201,12 +201,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         """
         with nothing_spent():
-            poll, tally, classes, rows = self._added_up(X, y, parties, auxiliary)
-        self._published(poll, tally, classes)
+            poll, tally, classes, rows = self._add_up(X, y, parties, auxiliary)
+        self._publish(poll, tally, classes)
         self._remember(rows)
         return self
 
-    def _added_up(
+    def _add_up(
         self, X: Any, y: Any, parties: Any, auxiliary: Any
     ) -> tuple[Poll, Tally, NDArray[Any], Any]:
         """The poll, what all parties send, the classes, and the rows as numbers."""
@@ -216,12 +216,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
         if auxiliary is not None and auxiliary is X:
             raise SharedRowsError("auxiliary")
-        start = self._started()
+        start = self._load_start()
         public = self._public_classes(auxiliary, start)
-        columns = self._described(auxiliary, start)
-        rows, y = self._validated(X, y, columns)
-        classes, labels = labelled(y, public)
-        ready = self._prepared(auxiliary, rows.shape[1], plain(classes), start, columns)
+        columns = self._describe(auxiliary, start)
+        rows, y = self._validate(X, y, columns)
+        classes, labels = index_labels(y, public)
+        ready = self._prepare(auxiliary, rows.shape[1], plain(classes), start, columns)
         if ready.samples is not None and are_shared(ready.encoded, rows):
             raise SharedRowsError("auxiliary")
         names = None if self.rows_are_parties else canonical_each(parties, rows.shape[0])
@@ -234,7 +234,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tally = Tally(poll)
         show = watch("Training and voting" if self._trains else "Adding up", self.progress)
         work = Work(local=self.local, n_jobs=self.n_jobs, watch=show if self._trains else None)
-        for party_names, block in poll.blocks(poll.grouped(rows, labels, names), work):
+        for party_names, block in poll.blocks(poll.group(rows, labels, names), work):
             tally.add_block(party_names, block)
         return poll, tally, classes, rows
 
@@ -249,10 +249,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shows what it raises.
         """
         with nothing_spent():
-            poll, tally = self._voted(classifiers, auxiliary, parties)
-        return self._published(poll, tally, np.asarray(poll.task.classes))
+            poll, tally = self._vote(classifiers, auxiliary, parties)
+        return self._publish(poll, tally, np.asarray(poll.task.classes))
 
-    def _voted(
+    def _vote(
         self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None
     ) -> tuple[Poll, Tally]:
         self._check_parameters()
@@ -267,7 +267,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(names) != len(held):
             allowed = f"({len(held)},), one name for each"
             raise ShapeError("parties", got=(len(names),), allowed=allowed)
-        ready = self._prepared_for_votes(auxiliary)
+        ready = self._prepare_for_votes(auxiliary)
         poll = self._poll(ready, len(held), False, None)
         tally = Tally(poll)
         shown = watch("Voting", self.progress)(zip(held, names), length(held))
@@ -421,7 +421,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(told, PrivacyWarning, stacklevel=4)  # before anything is drawn
         return poll
 
-    def _published(self, poll: Poll, tally: Tally, classes: NDArray[Any]) -> Self:
+    def _publish(self, poll: Poll, tally: Tally, classes: NDArray[Any]) -> Self:
         """Everything that was learnt, set together.
 
         A fit that fails leaves an earlier one as it was.
@@ -431,7 +431,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = poll.task.n_columns
         if poll.task.feature_names is not None:
             self.feature_names_in_ = np.asarray(poll.task.feature_names, dtype=object)
-        self.poll_ = poll.detached()
+        self.poll_ = poll.detach()
         self.release_ = outcome
         self.certificate_: Certificate = outcome.certificate
         warn_of_shift(outcome, bool(self.shift))
@@ -460,13 +460,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return auxiliary.classes
         return None if start is None else start.model.task.classes
 
-    def _started(self) -> Release | Rehearsed | None:
+    def _load_start(self) -> Release | Rehearsed | None:
         """The release from which `refine` starts."""
         if isinstance(self.start, str | os.PathLike):
             return Release.load(self.start)
         return self.start if isinstance(self.start, Release | Rehearsed) else None
 
-    def _described(self, auxiliary: Any, start: Release | Rehearsed | None) -> Columns | None:
+    def _describe(self, auxiliary: Any, start: Release | Rehearsed | None) -> Columns | None:
         """What the columns of tables are, from public things; None where nobody says."""
         if isinstance(auxiliary, AuxiliarySet):
             return auxiliary.columns
@@ -481,7 +481,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return describe_columns(auxiliary, said)
         return None
 
-    def _validated(self, X: Any, y: Any, columns: Columns | None) -> tuple[Any, NDArray[Any]]:
+    def _validate(self, X: Any, y: Any, columns: Columns | None) -> tuple[Any, NDArray[Any]]:
         """Rows as numbers, and labels.
 
         What one party's rows hold must not show, not even as a warning.
@@ -513,7 +513,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_numbers(X, "X")
         return validate(self, X, reset=False, **NUMBERS)
 
-    def _prepared(
+    def _prepare(
         self,
         auxiliary: Any,
         n_columns: int,
@@ -530,7 +530,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return auxiliary
         if auxiliary is None:
             return self._synthetic(n_columns, classes, columns)
-        return self._scaled(auxiliary, classes, start, columns)
+        return self._scale(auxiliary, classes, start, columns)
 
     def _synthetic(
         self, n_columns: int, classes: tuple[ClassName, ...], columns: Columns | None
@@ -545,23 +545,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             columns = Columns.of_numbers(names)
         return AuxiliarySet.restored(ball.features, classes, ball.preprocessing, columns)
 
-    def _prepared_for_votes(self, auxiliary: Any) -> AuxiliarySet:
+    def _prepare_for_votes(self, auxiliary: Any) -> AuxiliarySet:
         if isinstance(auxiliary, AuxiliarySet):
             return auxiliary
         if self.classes is None:
             allowed = "the list of classes, or give an AuxiliarySet"
             raise ParameterError("classes", got=None, allowed=allowed)
-        columns = self._described(auxiliary, None)
-        return self._scaled(auxiliary, plain(np.asarray(list(self.classes))), None, columns)
+        columns = self._describe(auxiliary, None)
+        return self._scale(auxiliary, plain(np.asarray(list(self.classes))), None, columns)
 
-    def _scaled(
+    def _scale(
         self,
         samples: Any,
         classes: tuple[ClassName, ...],
         start: Release | Rehearsed | None,
         columns: Columns | None,
     ) -> AuxiliarySet:
-        return prepared(
+        return prepare(
             samples,
             classes,
             self.method,

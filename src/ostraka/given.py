@@ -22,7 +22,7 @@ __all__ = [
     "NUMBERS",
     "check_labels",
     "check_numbers",
-    "labelled",
+    "index_labels",
     "length",
     "plain",
     "validate",
@@ -81,7 +81,7 @@ def check_labels(y: Any) -> None:
         )
 
 
-def labelled(
+def index_labels(
     y: NDArray[Any], public: Iterable[ClassName] | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The classes, from the public list or else from the labels, and the index of each label."""

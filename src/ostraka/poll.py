@@ -46,7 +46,7 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import check_options, entry
 from ostraka.public.classes import ClassIndex, ClassName
 from ostraka.public.columns import Columns
-from ostraka.public.prepare import prepared
+from ostraka.public.prepare import prepare
 from ostraka.public.preprocessing import Samples
 from ostraka.public.promise import Promise, Unit, check_parties
 from ostraka.public.task import Task
@@ -176,8 +176,8 @@ class Poll:
         )
         chosen = Options(**given)
         asked = None if roll is None else tuple(canonical_list(roll))
-        expected = promise.checked_units(
-            _expected(parties, persons, promise.protects, asked), expected=not came
+        expected = promise.check_units(
+            _count_expected(parties, persons, promise.protects, asked), expected=not came
         )
         source = _public(public, classes, columns, method, chosen)
         name, forecast = method, None
@@ -284,7 +284,7 @@ class Poll:
         values = np.frombuffer(content, dtype=np.uint8)
         return Contribution(poll=self.digest, party=name, kind=Kind.CLASSIFIER, values=values)
 
-    def opened(self, given: Contribution, trusted: Iterable[str] = ()) -> Contribution:
+    def open(self, given: Contribution, trusted: Iterable[str] = ()) -> Contribution:
         """The ballot of a classifier that was sent as a file, cast on the private auxiliary set;
         other contributions as they are.
 
@@ -320,7 +320,7 @@ class Poll:
         process, one's failure would tell on its data: with `fallback`, samples that it fails on get
         that class, and nothing is printed or drawn from a shared stream.
         """
-        auxiliary = self._voted_on()
+        auxiliary = self._find_ballot_samples()
         if isinstance(classifier, type):
             needed = f"a fitted {classifier.__name__}(...), not the class itself"
             raise WrongTypeError("The classifier", classifier, needed)
@@ -347,9 +347,9 @@ class Poll:
                 f"There are {rows.shape[0]} samples and {len(indices)} labels.",
                 "Give one label for each sample.",
             )
-        return self.grouped(rows, indices, names, single=single)
+        return self.group(rows, indices, names, single=single)
 
-    def grouped(
+    def group(
         self, rows: Any, indices: NDArray[np.int64], names: Any, *, single: str | None = None
     ) -> Parties:
         """The same from an array and class indices that were checked before."""
@@ -367,7 +367,7 @@ class Poll:
             # A product of matrices meets each party's rows on their own: see `Parties.each`.
             if public.components is None:
                 return group(public(rows))
-            return group(rows).mapped(public)
+            return group(rows).map(public)
 
     def blocks(self, grouped: Parties, work: Work) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """What many parties send, where all of them are in one process."""
@@ -443,7 +443,7 @@ class Poll:
         shares = kept / kept.sum() if kept.sum() > 0.0 else np.full(len(kept), 1.0 / len(kept))
         return Outlook(agreement=rehearsed, shares=tuple(shares.tolist()), deviation=deviation)
 
-    def remade(
+    def remake(
         self,
         statistic: Array,
         certificate: Certificate,
@@ -466,7 +466,7 @@ class Poll:
         object.__setattr__(attached, "_digest", self.digest)
         return attached
 
-    def detached(self) -> Poll:
+    def detach(self) -> Poll:
         """The same poll without a private auxiliary set, for whatever is kept or shown."""
         if not self.private_auxiliary:
             return self
@@ -504,7 +504,7 @@ class Poll:
             raise ParameterError("local", got=local, allowed=allowed)
         return Work(local=local, n_jobs=n_jobs)
 
-    def _voted_on(self) -> AuxiliarySet:
+    def _find_ballot_samples(self) -> AuxiliarySet:
         if not self.votes:
             allowed = f"rows and labels, for method {self.method.name!r}"
             raise ParameterError("contribution", got="a classifier", allowed=allowed)
@@ -535,7 +535,7 @@ class Poll:
         )
 
 
-def _expected(
+def _count_expected(
     parties: int | None, persons: int | None, protects: Unit, roll: tuple[str, ...] | None
 ) -> int:
     if protects == "person":
@@ -572,7 +572,7 @@ def _public(
         allowed = "the public list of classes, or an AuxiliarySet, which has it"
         raise ParameterError("classes", got=None, allowed=allowed)
     like = None if options.start is None else options.start.model.task
-    return prepared(public, classes, method, columns=columns, like=like)
+    return prepare(public, classes, method, columns=columns, like=like)
 
 
 def _file_name(party: str, content: bytes) -> str:

@@ -65,7 +65,7 @@ def write_poll(poll: Poll) -> bytes:
     if poll.auxiliary is not None and not poll.private_auxiliary:
         tensors |= _tensors("auxiliary.features", poll.auxiliary.features)
         if poll.votes:
-            samples = _stored(poll.auxiliary.samples, poll.task)
+            samples = _store(poll.auxiliary.samples, poll.task)
             if isinstance(samples, StoredTable):
                 auxiliary["texts"] = samples.texts
             tensors |= _tensors("auxiliary.samples", samples)
@@ -165,7 +165,7 @@ def _auxiliary(described: dict[str, Any], tensors: Arrays, task: Task) -> Auxili
     return restored
 
 
-def _stored(samples: Any, task: Task) -> Any:
+def _store(samples: Any, task: Task) -> Any:
     """Tables of numbers without gaps as arrays: the names of their columns stand in the task."""
     if is_sparse(samples) or task.columns is None or not task.columns.are_known:
         return samples if is_sparse(samples) else np.asarray(samples, dtype=np.float64)

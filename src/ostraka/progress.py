@@ -21,10 +21,10 @@ def watch(what: str, shown: bool) -> Callable[[Iterable[Any], int | None], Itera
             got=True,
             allowed="False without the package rich (pip install 'ostraka[cli]')",
         )
-    return lambda items, total: _drawn(what, items, total)
+    return lambda items, total: _draw(what, items, total)
 
 
-def _drawn(what: str, items: Iterable[Any], total: int | None) -> Iterator[Any]:
+def _draw(what: str, items: Iterable[Any], total: int | None) -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

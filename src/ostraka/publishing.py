@@ -59,9 +59,9 @@ def publish(
         _check(poll, tally, source)
         certificate = poll.certificate(tally.n_parties, tally.n_units)
         mechanism = poll.mechanism(tally.n_units)
-        book = None if isinstance(source, Rehearsal) else _opened(ledger, poll)
+        book = None if isinstance(source, Rehearsal) else _open(ledger, poll)
     if isinstance(source, Rehearsal):
-        return _drawn(poll, tally, mechanism, certificate, source)
+        return _draw(poll, tally, mechanism, certificate, source)
     if certificate.randomness != FROM_THE_SYSTEM:
         raise RehearsalError  # the poll rests on something that hides nobody
     # Once without anything private: what fails for want of memory, or by a mistake of ours, fails
@@ -85,10 +85,10 @@ def _check(poll: object, tally: object, source: object) -> None:
         allowed = f"one of the poll {poll.digest[:12]}..."
         raise ParameterError("tally", got=f"one of {tally.poll.digest[:12]}...", allowed=allowed)
     Mechanism.check(source)
-    poll.promise.checked_units(tally.n_units)
+    poll.promise.check_units(tally.n_units)
 
 
-def _opened(ledger: Any, poll: Poll) -> Ledger | None:
+def _open(ledger: Any, poll: Poll) -> Ledger | None:
     if ledger is None:
         return None
     if poll.promise.protects == "row":
@@ -113,7 +113,7 @@ def _is_start(entry: Charge, start: Start) -> bool:
     return entry.digest == start.digest and entry.certificate in (None, start.certificate.digest)
 
 
-def _drawn(
+def _draw(
     poll: Poll, tally: Tally, mechanism: Mechanism, certificate: Certificate, source: Rehearsal
 ) -> Rehearsed:
     noisy = mechanism.draw(poll.method.statistic(tally.total, mechanism), source)
@@ -132,7 +132,7 @@ def _outcome(
         statistic=mean if refittable else None,
         shift=poll.surprise(mean, mechanism),
         outlook=poll.outlook(mean, mechanism),
-        poll=poll.detached(),
+        poll=poll.detach(),
     )
 
 

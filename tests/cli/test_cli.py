@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from ostraka import Release
-from ostraka.cli.app import COMMANDS, build, explained, main
+from ostraka.cli.app import COMMANDS, build, explain, main
 from ostraka.cli.exits import EXIT_CODES, code_of
 
 RNG = np.random.default_rng(0)
@@ -426,7 +426,7 @@ class TestErrors:
             ):
                 assert any(base in EXIT_CODES for base in kind.__mro__), name
         assert code_of(RuntimeError("a bug")) is None
-        assert "pip install" in explained(ImportError("No module named 'onnx'"))
+        assert "pip install" in explain(ImportError("No module named 'onnx'"))
 
     def test_an_interrupt_leaves_nothing_half_written(self, folder: Path, tmp_path: Path) -> None:
         """A real Ctrl-C, in the middle of local training."""

@@ -148,7 +148,7 @@ class TestOtherFiles:
     def test_a_row_is_read(self, tmp_path: Path) -> None:
         rows, labels = kdd99.read(written(tmp_path / "a.gz", ROW, ROW.replace("normal.", "smurf.")))
         assert labels.tolist() == [0, 1]
-        np.testing.assert_allclose(kdd99._encoded(rows)[1], expected(ROW.split(",")), rtol=3e-7)
+        np.testing.assert_allclose(kdd99._encode(rows)[1], expected(ROW.split(",")), rtol=3e-7)
 
     @pytest.mark.parametrize(
         ("row", "complaint"),

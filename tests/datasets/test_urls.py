@@ -47,21 +47,21 @@ class TestVectors:
     TEXTS = ("example.com/a?b=1", "EXAMPLE.com/aaaa", "bücher.example/ü", "a b  c", "ab", "")
 
     def test_are_what_counting_by_hand_gives(self) -> None:
-        rows = urls.vectorised(self.TEXTS)
+        rows = urls.vectorise(self.TEXTS)
         assert (rows.shape, rows.dtype, rows.format) == ((6, 2**18), np.float32, "csr")
         for i, text in enumerate(self.TEXTS):
             assert_is(rows[[i]], text)
 
     def test_do_not_depend_on_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole = urls.vectorised(self.TEXTS)
+        whole = urls.vectorise(self.TEXTS)
         monkeypatch.setattr(urls, "BLOCK_ROWS", 2)
-        assert abs(urls.vectorised(self.TEXTS) - whole).nnz == 0
+        assert abs(urls.vectorise(self.TEXTS) - whole).nnz == 0
 
     def test_no_urls_give_no_rows(self) -> None:
-        assert urls.vectorised([]).shape == (0, 2**18)
+        assert urls.vectorise([]).shape == (0, 2**18)
 
     def test_a_bar_is_drawn_if_asked_for(self, capfd: pytest.CaptureFixture[str]) -> None:
-        urls.vectorised(self.TEXTS, progress=True)
+        urls.vectorise(self.TEXTS, progress=True)
         assert "reading URLs" in capfd.readouterr().err
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ostraka.expect.describe import contribution_bytes, described, facts, sent
+from ostraka.expect.describe import contribution_bytes, describe, facts, say_sent
 from ostraka.party.contribution import HEADER
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
@@ -71,7 +71,7 @@ def test_how_long_a_classifier_file_is_nobody_knows() -> None:
     poll = private_poll()
     assert contribution_bytes(poll) is None
     assert (facts(poll)["bytes"], facts(poll)["numbers"]) == (None, None)
-    assert sent(poll) == "a classifier file (ONNX or skops)"
+    assert say_sent(poll) == "a classifier file (ONNX or skops)"
 
 
 @pytest.mark.parametrize(("n_classes", "bits"), [(2, 1), (3, 2), (5, 3)])
@@ -88,7 +88,7 @@ def test_votes_take_as_few_bits_as_there_are_classes(n_classes: int, bits: int) 
 @every_case
 def test_every_poll_answers_what_people_ask(case: Case) -> None:
     poll = case.poll(title="Beds")
-    told = described(poll)
+    told = describe(poll)
     assert list(told) == QUESTIONS
     assert all(answer and answer.isprintable() for answer in told.values())
     assert told["Poll"] == "Beds"
@@ -108,25 +108,25 @@ def test_every_poll_answers_what_people_ask(case: Case) -> None:
 
 
 def test_a_poll_without_a_title_says_so() -> None:
-    assert described(Case("cells", 2).poll())["Poll"] == "(without a title)"
+    assert describe(Case("cells", 2).poll())["Poll"] == "(without a title)"
 
 
 def test_columns_are_named_and_long_lists_are_cut() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.uniform(-1, 1, (40, 12)), columns=[f"c{j}" for j in range(12)])
     poll = Poll.create(table, classes=["no", "yes"], method="cells", epsilon=1.0, parties=M)
-    told = described(poll)["What is learnt?"]
+    told = describe(poll)["What is learnt?"]
     assert "from 12 columns (c0, c1, c2, c3, c4, c5, c6, c7, ...)" in told
     assert facts(poll)["column_names"] == list(table.columns)
     one = Task(classes=("no", "yes"), n_features=1)
     single = Poll.create(one, method="avg", epsilon=1.0, parties=M)
-    assert "from 1 column" in described(single)["What is learnt?"]
+    assert "from 1 column" in describe(single)["What is learnt?"]
 
 
 def test_a_roll_is_named_and_long_ones_are_cut() -> None:
     names = [f"ward-{j}" for j in range(11)]
     poll = Case("cells", 2).poll(parties=None, roll=names)
-    told = described(poll)["Who is asked?"]
+    told = describe(poll)["Who is asked?"]
     assert told.startswith("The 11 parties on its roll (ward-0, ward-1,")
     assert "ward-7, ...), with rows or without; made for about 11 parties" in told
     assert "ward-8" not in told
@@ -135,7 +135,7 @@ def test_a_roll_is_named_and_long_ones_are_cut() -> None:
 
 def test_persons_are_told_whom_they_trust_and_what_two_holders_mean() -> None:
     poll = Case("moments", 3).poll(protects="person", parties=None, persons=5000)
-    told = described(poll)
+    told = describe(poll)
     assert "about 5,000 persons" in told["Who is asked?"]
     leaves = told["What leaves my machine?"]
     assert leaves.startswith("The sum over its persons of the mean of the labels")
@@ -149,12 +149,12 @@ def test_persons_are_told_whom_they_trust_and_what_two_holders_mean() -> None:
 
 def test_rows_are_told_that_it_is_rows() -> None:
     poll = Case("cells", 2).poll(protects="row", parties=1000)
-    assert "two versions of one row" in described(poll)["What does ε mean for me?"]
-    assert "about 1,000 rows" in described(poll)["Who is asked?"]
+    assert "two versions of one row" in describe(poll)["What does ε mean for me?"]
+    assert "about 1,000 rows" in describe(poll)["Who is asked?"]
 
 
 def test_a_private_auxiliary_set_is_not_shown() -> None:
-    told = described(private_poll())
+    told = describe(private_poll())
     leaves = told["What leaves my machine?"]
     assert leaves.startswith("A classifier file (ONNX or skops), and nothing else.")
     assert "on samples that are private themselves" in leaves
@@ -164,8 +164,8 @@ def test_a_private_auxiliary_set_is_not_shown() -> None:
 
 def test_a_delta_is_told() -> None:
     poll = Case("moments", 2, delta=1e-6).poll()
-    assert "ε = 1, δ = 1e-06 of its" in described(poll)["What does it cost me?"]
-    assert "right at most 73.2% of the time" in described(poll)["What does ε mean for me?"]
+    assert "ε = 1, δ = 1e-06 of its" in describe(poll)["What does it cost me?"]
+    assert "right at most 73.2% of the time" in describe(poll)["What does ε mean for me?"]
     assert facts(poll)["delta"] == 1e-6
     assert facts(Case("cells", 2, delta=1e-6).poll())["delta"] == 0.0
 
@@ -174,15 +174,15 @@ def test_a_second_round_tells_what_both_cost() -> None:
     poll = Case("refine", 3).poll()
     start = poll.method.start
     assert start is not None
-    told = described(poll)["What does it cost me?"]
+    told = describe(poll)["What does it cost me?"]
     assert f"starts from the release {start.digest[:12]}, which has cost ε = 1 already" in told
     assert "together ε = 2." in told
     assert facts(poll)["start"] == start.digest
-    assert "starts from" not in described(Case("moments", 3).poll())["What does it cost me?"]
+    assert "starts from" not in describe(Case("moments", 3).poll())["What does it cost me?"]
 
 
 def test_a_huge_epsilon_does_not_overflow() -> None:
-    told = described(Case("cells", 2).poll(epsilon=1e6))["What does ε mean for me?"]
+    told = describe(Case("cells", 2).poll(epsilon=1e6))["What does ε mean for me?"]
     assert "right nearly 100% of the time" in told
     assert "ε = 1e+06 protects against little; around 1 is a real promise." in told
 
@@ -193,18 +193,18 @@ def test_a_huge_epsilon_does_not_overflow() -> None:
 def test_auto_says_what_it_found_on_made_up_labels() -> None:
     poll = Case("moments", 3).poll(parties=100)
     chosen = Poll.create(Case("moments", 3).auxiliary(), epsilon=1.0, parties=100)
-    told = described(chosen)["Will the model be any good?"]
+    told = describe(chosen)["Will the model be any good?"]
     assert f"models were right for {chosen.forecast:.0%}" in told
     assert "the commonest of 3 classes is right for at least 33%." in told
     assert facts(chosen)["forecast_agreement"] == chosen.forecast
-    assert "share of a class" in described(poll)["Will the model be any good?"]
+    assert "share of a class" in describe(poll)["Will the model be any good?"]
 
 
 @pytest.mark.parametrize("method", ["soft", "vote", "avg"])
 def test_the_papers_methods_compare_noise_with_the_longest_model(method: str) -> None:
     case = Case(method, 2, calibration="tight")
     verdicts = [
-        described(case.poll(epsilon=epsilon))["Will the model be any good?"].rpartition(": ")[2]
+        describe(case.poll(epsilon=epsilon))["Will the model be any good?"].rpartition(": ")[2]
         for epsilon in (0.01, 1e4)
     ]
     assert verdicts == ["little is left.", "little is lost."]
@@ -214,7 +214,7 @@ def test_the_papers_ball_is_not_taken_for_a_model() -> None:
     """It is 1/λ wide, but no model is longer than √(ω/λ): that is what noise is compared with."""
     asked = {"epsilon": 20.0, "parties": 40, "lambda_": 1e-4}
     tight, paper = (
-        described(Case("avg", 2, calibration=calibration).poll(**asked))[
+        describe(Case("avg", 2, calibration=calibration).poll(**asked))[
             "Will the model be any good?"
         ]
         for calibration in ("tight", "paper")

@@ -13,10 +13,10 @@ from ostraka.methods.base import Options
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.promise import Promise
-from ostraka.public.whitening import half_whitened
+from ostraka.public.whitening import half_whiten
 
 SAMPLES, _ = make_blobs(300, centers=5, n_features=6, random_state=0)
-AUXILIARY = AuxiliarySet(SAMPLES, ("a", "b", "c"), preprocessing=half_whitened(SAMPLES, 3))
+AUXILIARY = AuxiliarySet(SAMPLES, ("a", "b", "c"), preprocessing=half_whiten(SAMPLES, 3))
 PROMISE = Promise(epsilon=1.0)
 OPTIONS = Options(samples_each=5)
 

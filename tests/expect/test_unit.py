@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ostraka.expect.describe import described
+from ostraka.expect.describe import describe
 from ostraka.expect.unit import TOO_MUCH, advise_unit, drowns, share_deviation
 from ostraka.mechanism.laws import l1_law
 from ostraka.poll import Poll
@@ -69,5 +69,5 @@ def test_one_verdict_is_told_wherever_a_poll_is_described(parties: int, epsilon:
     poll = polled(parties=parties, epsilon=epsilon)
     little = share_deviation(parties, epsilon) > TOO_MUCH
     assert (drowns(poll) is not None) == little
-    assert described(poll)["Will the model be any good?"].startswith("Little") == little
+    assert describe(poll)["Will the model be any good?"].startswith("Little") == little
     assert (advise_unit(poll, parties, 100) is not None) == little

@@ -18,7 +18,7 @@ from ostraka.experiments.compare import (
     CompareSettings,
     compare,
     compare_trial,
-    described,
+    describe_methods,
     draw,
 )
 from ostraka.experiments.peers import PEERS
@@ -84,7 +84,7 @@ def test_other_rows_are_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_guessing_takes_the_commonest_class_of_the_training_rows() -> None:
-    from ostraka.experiments.tasks import guessed
+    from ostraka.experiments.tasks import score_guessing
 
     labels = {"train": [0, 1, 1, 2, 2], "test": [0, 0, 1]}
     repeats = {"train": None, "test": np.array([1, 2, 5])}
@@ -92,7 +92,7 @@ def test_guessing_takes_the_commonest_class_of_the_training_rows() -> None:
         name: Labelled(np.ones((len(each), 1)), np.array(each, dtype=np.int64), None, repeats[name])
         for name, each in labels.items()
     }
-    assert guessed(Dataset(name="three", classes=("a", "b", "c"), **parts)) == 5 / 8
+    assert score_guessing(Dataset(name="three", classes=("a", "b", "c"), **parts)) == 5 / 8
 
 
 def test_methods_can_be_added_to_a_finished_comparison(
@@ -142,7 +142,7 @@ def test_every_peer_can_be_compared(name: str) -> None:
 
 
 def test_everything_is_described() -> None:
-    rows = described(CompareSettings(task="small"))
+    rows = describe_methods(CompareSettings(task="small"))
     assert [row.method for row in rows] == [*OURS, *PAPERS, *PEERS]
     assert all(row.guarantee and row.trust and row.tuning for row in rows)
 

@@ -87,5 +87,5 @@ def test_the_model_without_noise_is_the_vector_on_its_grid() -> None:
     weights = np.random.default_rng(0).standard_normal((4, 3))
     # Tight coordinates keep only differences of classes.
     weights -= weights.mean(axis=1, keepdims=True)
-    vector = (100 * method.rounded(weights[np.newaxis])[0]).tolist()
+    vector = (100 * method.round_parameters(weights[np.newaxis])[0]).tolist()
     assert np.abs(weights_of(vector, method, mechanism) - weights).max() < 2.0 * mechanism.grid

@@ -15,7 +15,7 @@ from ostraka.experiments.reproduce import panels_of, reproduce
 from ostraka.experiments.results import Row, value_at
 from ostraka.experiments.settings import Settings
 from ostraka.experiments.tasks import TASKS, split
-from ostraka.party.training.parameters import trained_linear
+from ostraka.party.training.parameters import train_linear
 from tests.experiments.small import small_dataset, small_task  # noqa: F401
 
 needs_data = pytest.mark.skipif(
@@ -128,7 +128,7 @@ def test_the_mean_is_what_pulls_avg_down() -> None:
     for trial in range(3):
         drawn = split(data, TASKS["har"], 1000, settings.stream(1000, trial, "split"))
         weights = np.concatenate(
-            list(trained_linear(drawn.parties, 6, 1e-4, "logistic", 1, None))
+            list(train_linear(drawn.parties, 6, 1e-4, "logistic", 1, None))
         ).mean(axis=0)
         scores = drawn.test.features @ weights
         before.append(np.mean(scores.argmax(axis=1) == drawn.test.labels))

@@ -91,7 +91,7 @@ def test_order_and_blocks_leave_no_trace(case: Case) -> None:
         halves.add(each)
     samples, labels = (np.concatenate(part) for part in zip(*world[3:]))
     names = np.repeat(np.arange(3, M), [len(own) for _, own in world[3:]])
-    for names_, block in poll.blocks(poll.grouped(samples, labels, names), Work()):
+    for names_, block in poll.blocks(poll.group(samples, labels, names), Work()):
         halves.add_block(names_, block)
     halves.add(contributions[3])  # it has no rows
     assert (halves.total == whole).all()
@@ -204,7 +204,7 @@ def test_what_other_parties_send_does_not_change_by_one_bit(case: Case) -> None:
         changed = [*world[:2], replacement, *world[3:]]
         samples, labels = (np.concatenate(part) for part in zip(*changed))
         names = np.repeat(np.arange(M), [len(own) for _, own in changed])
-        for names_, block in poll.blocks(poll.grouped(samples, labels, names), Work()):
+        for names_, block in poll.blocks(poll.group(samples, labels, names), Work()):
             for name, row in zip(names_, block):
                 if name != "2":
                     assert (row == alone[int(name)]).all()
@@ -227,7 +227,7 @@ def test_a_sample_between_two_cells_stays_where_it_is_whoever_else_is_there(case
             [unit_rows(rng, n_others, D) if n_others else np.zeros((0, D)), middle]
         )
         names = [*["extra"] * n_others, *range(40)]
-        grouped = poll.grouped(samples, np.zeros(n_others + 40, dtype=int), names)
+        grouped = poll.group(samples, np.zeros(n_others + 40, dtype=int), names)
         for names_, block in poll.blocks(grouped, Work()):
             for name, row in zip(names_, block):
                 assert name == "extra" or (row == alone[int(name)]).all()
@@ -238,7 +238,7 @@ def test_who_has_no_rows_counts(case: Case) -> None:
     poll = case.poll(parties=None, roll=["a", "b", "c"])
     world = case.world(sizes=(3, 4))
     samples, labels = (np.concatenate(part) for part in zip(*world))
-    grouped = poll.grouped(samples, labels, ["A"] * 3 + ["c "] * 4)
+    grouped = poll.group(samples, labels, ["A"] * 3 + ["c "] * 4)
     tally = Tally(poll)
     for block in poll.blocks(grouped, Work()):
         tally.add_block(*block)

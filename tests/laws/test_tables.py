@@ -146,7 +146,7 @@ def test_every_transport_gives_the_same_total(transport: str) -> None:
     indices = poll.task.indices(Y)
     from ostraka.methods.base import Work
 
-    for names, block in poll.blocks(poll.grouped(rows, indices, PARTIES), Work()):
+    for names, block in poll.blocks(poll.group(rows, indices, PARTIES), Work()):
         other.add_block(names, block)
     assert (np.asarray(one.total) == np.asarray(other.total)).all()
 
@@ -187,7 +187,7 @@ def test_no_partys_entries_move_anothers_contribution() -> None:
         from ostraka.methods.base import Work
 
         rows = poll.task.rows(frame)
-        blocks = poll.blocks(poll.grouped(rows, poll.task.indices(Y), PARTIES), Work())
+        blocks = poll.blocks(poll.group(rows, poll.task.indices(Y), PARTIES), Work())
         return {name: row for names, block in blocks for name, row in zip(names, block)}
 
     before = contributions(PRIVATE)

@@ -563,13 +563,13 @@ def patched_connection(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[sqlite3.Connection], Any]
 ) -> None:
     """Every connection that the ledger opens from now on, after `change`."""
-    real = sqlite._connected
+    real = sqlite._connect
 
     def connected(path: Path, patience: float) -> Any:
         db = real(path, patience)
         return change(db) or db
 
-    monkeypatch.setattr(sqlite, "_connected", connected)
+    monkeypatch.setattr(sqlite, "_connect", connected)
 
 
 class Failing:

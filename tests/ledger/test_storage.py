@@ -202,7 +202,7 @@ def test_without_adding_up_it_would_be_spent_twice(
     kind: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant that trusts the running sums."""
-    monkeypatch.setattr(book, "_accounts_added_up", lambda rows, names: rows.accounts(names))
+    monkeypatch.setattr(book, "_add_up_accounts", lambda rows, names: rows.accounts(names))
     ledger.charge(["a"], Cost.pure(0.75))
     forget(kind, ledger)
     charge = ledger.charge(["a"], HALF)

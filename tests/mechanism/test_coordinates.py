@@ -14,9 +14,9 @@ SPAN = span_basis(unit_rows(RNG, 40, 3) @ np.linalg.qr(RNG.standard_normal((6, 6
 CASES = {
     "all binary": Coordinates.all_weights(6, 1),
     "all softmax": Coordinates.all_weights(6, 4),
-    "differences": Coordinates.reduced(6, 4),
-    "span binary": Coordinates.reduced(6, 1, SPAN),
-    "span softmax": Coordinates.reduced(6, 4, SPAN),
+    "differences": Coordinates.reduce(6, 4),
+    "span binary": Coordinates.reduce(6, 1, SPAN),
+    "span softmax": Coordinates.reduce(6, 4, SPAN),
 }
 DIMENSIONS = {
     "all binary": 6,
@@ -75,4 +75,4 @@ def test_rounding_bounds_the_distance_to_the_exact_product(name: str) -> None:
 
 
 def test_a_stretched_basis_is_noticed() -> None:
-    assert Coordinates.reduced(6, 1, SPAN * 1.5).stretch >= 1.5
+    assert Coordinates.reduce(6, 1, SPAN * 1.5).stretch >= 1.5

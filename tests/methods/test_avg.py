@@ -29,7 +29,9 @@ def test_without_noise_it_is_the_mean_to_within_the_grid() -> None:
     parameters = np.random.default_rng(0).standard_normal((50, 3))
     method = made()
     mechanism = method.mechanism(PROMISE, 50)
-    mean = mechanism.mean(method.statistic(method.rounded(parameters).sum(axis=0), mechanism))
+    mean = mechanism.mean(
+        method.statistic(method.round_parameters(parameters).sum(axis=0), mechanism)
+    )
     assert np.abs(method.weights(mean, mechanism) - parameters.mean(axis=0)).max() <= method.grid
 
 
@@ -43,7 +45,7 @@ def test_local_minimisers_are_not_clipped(n_classes: int, calibration: str) -> N
         [train(rng.uniform(-0.5, 0.5, (6, 3)), np.arange(6) % n_classes, task) for _ in range(5)]
     )
     mechanism = method.mechanism(PROMISE, 5)
-    for weights, units in zip(local, method.rounded(local)):
+    for weights, units in zip(local, method.round_parameters(local)):
         back = method.weights(units * method.grid, mechanism)
         assert np.abs(back - weights).max() <= 2 * method.grid * n_classes
 
@@ -70,7 +72,7 @@ def test_whatever_a_party_sends_it_stays_in_the_ball(ball: float, calibration: s
     method = made(ball=ball) if calibration == "tight" else made(calibration="paper")
     values = (np.nan, np.inf, 1e308, 1e-320, -1e153, 0.0)
     with np.errstate(all="raise"):
-        units = method.rounded(np.array([[value, 1.0, value] for value in values]))
+        units = method.round_parameters(np.array([[value, 1.0, value] for value in values]))
     assert method.domain.outside(units).size == 0
     assert not units[:2].any()
 
@@ -79,7 +81,7 @@ def test_wide_models_have_a_coarser_lattice() -> None:
     """With more numbers than 64 bits can square and add, the ball is shorter, not refused."""
     method = made(Task(classes=(0, 1), n_features=2**16))
     assert method.length < 2**24
-    units = method.rounded(np.random.default_rng(0).standard_normal((1, 2**16)) * 1e9)
+    units = method.round_parameters(np.random.default_rng(0).standard_normal((1, 2**16)) * 1e9)
     assert method.domain.outside(units).size == 0
     length = float(np.linalg.norm(units.astype(float)))
     assert length >= 0.999 * method.length

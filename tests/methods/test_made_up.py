@@ -7,7 +7,7 @@ import pytest
 
 from ostraka.methods import made_up
 from ostraka.methods.base import Options, Work
-from ostraka.methods.made_up import N_WORLDS, World, adder, sampled, worlds
+from ostraka.methods.made_up import N_WORLDS, World, adder, sample, worlds
 from ostraka.methods.registry import METHODS
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
@@ -73,8 +73,8 @@ def test_worlds_label_every_row_and_repeat() -> None:
 def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(made_up, "MOST_ROWS", 50)
     given = auxiliary(2, n=60)
-    small = sampled(given)
+    small = sample(given)
     assert small.n_samples == 50
     assert {row.tobytes() for row in small.features} <= {row.tobytes() for row in given.features}
     few = auxiliary(2, n=50)
-    assert sampled(few) is few
+    assert sample(few) is few

@@ -165,7 +165,7 @@ def polled(
     tally = Tally(poll)
     samples, labels = (np.concatenate(part) for part in zip(*world))
     names = np.repeat(np.arange(len(world)), [len(own) for _, own in world])
-    for block in poll.blocks(poll.grouped(samples, labels, names), Work()):
+    for block in poll.blocks(poll.group(samples, labels, names), Work()):
         tally.add_block(*block)
     return poll, tally
 

@@ -31,7 +31,7 @@ def test_what_shortening_leaves() -> None:
     shortened = [each[:k] * min(1.0, radius / np.linalg.norm(each[:k])) for each in parties.sums]
     kept = np.mean([min(1.0, radius / np.linalg.norm(each[:k])) for each in parties.sums])
     assert abs(parties.kept[k - 1] - kept) <= 1e-12
-    assert np.abs(parties.shortened_mean(k) - np.mean(shortened, axis=0) / kept).max() <= 1e-12
+    assert np.abs(parties.shorten_mean(k) - np.mean(shortened, axis=0) / kept).max() <= 1e-12
 
 
 def test_they_are_the_same_every_time_and_many_samples_stay_small() -> None:

@@ -214,7 +214,7 @@ class TestMaps:
 
         roll = [f"ward-{j}" for j in (20, 0, 1, 21)]
         some = np.isin(NAMES, roll)
-        parties = Parties.group(form(ROWS)[some], LABELS[some], NAMES[some], roll).mapped(wider)
+        parties = Parties.group(form(ROWS)[some], LABELS[some], NAMES[some], roll).map(wider)
         plain = Parties.group(ROWS[some], LABELS[some], NAMES[some], roll)
         features = parties.features
         assert sp.issparse(features) == (out is not np.asarray)
@@ -222,15 +222,15 @@ class TestMaps:
         assert np.array_equal(dense[:, :3], plain.features)
         assert dense.shape == (10, 4)
         assert (parties.names, parties.sizes.tolist()) == (roll, [0, 5, 5, 0])
-        nobody = Parties.group(form(ROWS[:0]), LABELS[:0], [], roll).mapped(wider)
+        nobody = Parties.group(form(ROWS[:0]), LABELS[:0], [], roll).map(wider)
         assert nobody.features.shape == (0, 4)
         assert nobody.names == roll
 
     def test_the_public_preprocessing_is_such_a_map(self) -> None:
         public = Preprocessing(components=np.ones((3, 2)), constant=0.5)
-        nobody = Parties.group(ROWS[:0], LABELS[:0], [], ["a"]).mapped(public)
+        nobody = Parties.group(ROWS[:0], LABELS[:0], [], ["a"]).map(public)
         assert nobody.features.shape == (0, 3)
-        assert np.array_equal(grouped().mapped(public).labels, grouped().labels)
+        assert np.array_equal(grouped().map(public).labels, grouped().labels)
 
     def test_each_meets_every_partys_rows_alone(self) -> None:
         seen: list[int] = []
@@ -256,7 +256,7 @@ class TestMaps:
         rows = np.full((2, 3), 1e-200)
         parties = Parties.group(rows, LABELS[:2], ["a", "b"])
         with np.errstate(all="raise"):
-            assert parties.mapped(loud).features.tolist() == [[0.0] * 3] * 2
+            assert parties.map(loud).features.tolist() == [[0.0] * 3] * 2
             assert parties.each(loud, rows).tolist() == [[0.0] * 3] * 2
         assert capfd.readouterr() == ("", "")
 
@@ -271,7 +271,7 @@ class TestMaps:
             rows = np.vstack([generator.standard_normal((n_rows, 50)), others])
             labels = np.zeros(len(rows), dtype=np.int64)
             parties = Parties.group(rows, labels, np.concatenate([np.zeros(n_rows, int), names]))
-            return np.asarray(parties.mapped(preprocessing).features[n_rows:])
+            return np.asarray(parties.map(preprocessing).features[n_rows:])
 
         # With all rows at once, OpenBLAS 0.3.31 fails this for two numbers of rows in three.
         for n_rows in range(1, 40):

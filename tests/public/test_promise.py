@@ -48,14 +48,14 @@ def test_what_cannot_be_promised_is_refused(change: dict[str, Any], complaint: s
 
 def test_so_many_units_are_enough() -> None:
     promise = Promise(epsilon=1.0, least_parties=5)
-    assert promise.checked_units(np.int64(5)) == 5
-    assert type(promise.checked_units(np.int64(5))) is int
+    assert promise.check_units(np.int64(5)) == 5
+    assert type(promise.check_units(np.int64(5))) is int
     with pytest.raises(TooFewPartiesError, match="4 parties have contributed, but at least 5"):
-        promise.checked_units(4)
+        promise.check_units(4)
     with pytest.raises(TooFewPartiesError, match=r"1 person has contributed.*describe that person"):
-        Promise(epsilon=1.0, protects="person").checked_units(1)
+        Promise(epsilon=1.0, protects="person").check_units(1)
     with pytest.raises(TooFewPartiesError, match="0 rows have contributed"):
-        Promise(epsilon=1.0, protects="row").checked_units(0)
+        Promise(epsilon=1.0, protects="row").check_units(0)
 
 
 @pytest.mark.parametrize("n", [-1, 2.5, "3", True, None, MOST_PARTIES + 1])
@@ -63,7 +63,7 @@ def test_a_number_of_units_is_a_number(n: Any) -> None:
     with pytest.raises(ParameterError, match="n_parties"):
         check_parties(n)
     with pytest.raises(ParameterError, match="n_parties"):
-        Promise(epsilon=1.0).checked_units(n)
+        Promise(epsilon=1.0).check_units(n)
 
 
 def test_as_many_as_can_be_added_up() -> None:

@@ -17,7 +17,7 @@ from ostraka.poll import Poll
 from ostraka.public import whitening
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.task import Task
-from ostraka.public.whitening import Whitening, half_whitened
+from ostraka.public.whitening import Whitening, half_whiten
 from ostraka.publishing import publish
 from ostraka.release import Release
 from ostraka.release.model import LinearModel
@@ -123,7 +123,7 @@ AWKWARD: dict[str, Any] = {
 @pytest.mark.parametrize("n_classes", [2, 7])
 def test_features_lie_in_the_unit_ball_exactly(name: str, n_classes: int) -> None:
     samples = AWKWARD[name]
-    fitted = half_whitened(samples, n_classes)
+    fitted = half_whiten(samples, n_classes)
     features = fitted(samples)
     assert isinstance(features, np.ndarray)
     assert max(squared_norms(features)) <= 1
@@ -137,20 +137,20 @@ def test_features_lie_in_the_unit_ball_exactly(name: str, n_classes: int) -> Non
 
 
 def test_ordinary_rows_are_unit_rows() -> None:
-    features = half_whitened(AWKWARD["ordinary"], 2)(AWKWARD["ordinary"])
+    features = half_whiten(AWKWARD["ordinary"], 2)(AWKWARD["ordinary"])
     assert (np.linalg.norm(features, axis=1) >= 1.0 - 1e-8).all()
 
 
 def test_the_scale_of_a_column_and_its_shift_leave_no_trace() -> None:
     rows = RNG.standard_normal((50, 4))
     moved = rows * [1.0, 1e3, 1e-3, 7.0]
-    one, other = half_whitened(rows, 3)(rows), half_whitened(moved, 3)(moved)
+    one, other = half_whiten(rows, 3)(rows), half_whiten(moved, 3)(moved)
     assert np.abs(one - other).max() <= 1e-9
 
 
 def test_sparse_and_dense_rows_of_one_map_give_the_same_features() -> None:
     sparse = AWKWARD["sparse"]
-    fitted = half_whitened(sparse, 3)
+    fitted = half_whiten(sparse, 3)
     assert np.abs(fitted(sparse) - fitted(sparse.toarray())).max() <= 1e-12
 
 
@@ -167,7 +167,7 @@ def test_any_set_with_two_different_rows_gives_features(
     rng = np.random.default_rng(seed)
     rows = np.round(rng.standard_normal((n, p)), 1) * scale
     rows[0, 0], rows[1, 0] = -scale, scale
-    fitted = half_whitened(rows, 2)
+    fitted = half_whiten(rows, 2)
     features = fitted(rows)
     assert np.isfinite(features).all()
     assert max(squared_norms(features)) <= 1
@@ -178,12 +178,12 @@ def test_any_set_with_two_different_rows_gives_features(
 )
 def test_a_set_without_any_difference_is_refused_in_words(rows: Any) -> None:
     with pytest.raises(ParameterError, match="the samples are all equal"):
-        half_whitened(rows, 2)
+        half_whiten(rows, 2)
 
 
 def test_missing_numbers_are_refused() -> None:
     with pytest.raises(NonFiniteError, match="row 1"):
-        half_whitened(np.array([[1.0, 2.0], [np.nan, 1.0], [0.0, 0.0]]), 2)
+        half_whiten(np.array([[1.0, 2.0], [np.nan, 1.0], [0.0, 0.0]]), 2)
 
 
 # ---- on the way to a release ---------------------------------------------------------------------
@@ -193,7 +193,7 @@ def a_release(samples: Any, n_classes: int) -> tuple[AuxiliarySet, Release]:
     auxiliary = AuxiliarySet(
         samples,
         tuple(f"c{k}" for k in range(n_classes)),
-        preprocessing=half_whitened(samples, n_classes),
+        preprocessing=half_whiten(samples, n_classes),
     )
     poll = Poll.create(auxiliary, method="moments", epsilon=5.0, parties=2)
     tally = Tally(poll)

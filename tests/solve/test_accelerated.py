@@ -25,7 +25,7 @@ from ostraka.solve import (
     tightest_tolerance,
 )
 from ostraka.solve.accelerated import (
-    accelerated,
+    accelerate,
     accelerated_steps,
     plain_steps,
     step_error,
@@ -87,7 +87,7 @@ def test_arrives_within_its_bound(kind: str, loss: Loss, monkeypatch: pytest.Mon
         for tolerance in (tightest_tolerance(risk.shape), 1e-6):
             counted = Counted()
             monkeypatch.setattr(MODULE, "evaluate", counted)
-            end = accelerated(risk, tolerance)
+            end = accelerate(risk, tolerance)
             assert end.gradient_bound <= tolerance
             assert counted.n_steps <= step_bound(risk.shape, tolerance)
             assert counted.longest <= visited_norm(risk.shape)
@@ -101,7 +101,7 @@ def test_arrives_for_a_flat_risk(kind: str, loss: Loss, monkeypatch: pytest.Monk
     counted = Counted()
     monkeypatch.setattr(MODULE, "evaluate", counted)
     tolerance = default_tolerance(risk.shape)
-    assert accelerated(risk, tolerance).gradient_bound <= tolerance
+    assert accelerate(risk, tolerance).gradient_bound <= tolerance
     assert counted.n_steps <= step_bound(risk.shape, tolerance)
     assert counted.longest <= visited_norm(risk.shape)
 
@@ -131,7 +131,7 @@ def test_plain_steps_arrive_alone(loss: Loss, monkeypatch: pytest.MonkeyPatch) -
     tolerance = tightest_tolerance(risk.shape)
     monkeypatch.setattr(MODULE, "accelerated_steps", lambda shape: 0)
     monkeypatch.setattr(MODULE, "plain_steps", lambda shape, tolerance: 10**5)
-    assert accelerated(risk, tolerance).gradient_bound <= tolerance
+    assert accelerate(risk, tolerance).gradient_bound <= tolerance
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
@@ -160,7 +160,7 @@ def test_a_broken_step_bound_does_not_pass_silently(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(MODULE, "accelerated_steps", lambda shape: 3)
     monkeypatch.setattr(MODULE, "plain_steps", lambda shape, tolerance: 3)
     with pytest.raises(AssertionError, match="unreachable"):
-        accelerated(problem("random", Logistic(), 1e-3), 1e-10)
+        accelerate(problem("random", Logistic(), 1e-3), 1e-10)
 
 
 # --- the potential, measured ----------------------------------------------------------------------
@@ -231,7 +231,7 @@ def excess(
     monkeypatch.setattr(MODULE, "evaluate", injected)
     monkeypatch.setattr(MODULE, "_theta", lambda shape: used)
     monkeypatch.setattr(MODULE, "accelerated_steps", lambda shape: 10**6)
-    accelerated(risk, 0.0)
+    accelerate(risk, 0.0)
     phi = np.array(potentials(risk, injected, used))
     before, after = phi[:-1], phi[1:]
     return (

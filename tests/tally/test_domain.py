@@ -163,7 +163,7 @@ def test_whatever_is_rounded_lies_inside_and_springs_no_trap(
 ) -> None:
     ball = Ball(norm=norm, length=length, dimension=len(vector))
     with np.errstate(all="raise"):
-        (units,) = ball.rounded(np.array([vector])).tolist()
+        (units,) = ball.round_entries(np.array([vector])).tolist()
     assert inside(ball, units)
 
 
@@ -184,7 +184,7 @@ def test_large_and_small_dimensions_and_balls_narrower_than_the_rounding(
         ]
     )
     with np.errstate(all="raise"):
-        units = ball.rounded(vectors)
+        units = ball.round_entries(vectors)
     assert ball.outside(units).size == 0
     assert not units[-1].any()
 
@@ -194,7 +194,7 @@ def test_little_is_lost_by_shortening() -> None:
     rng = np.random.default_rng(1)
     ball = Ball(norm="l2", length=LARGEST_LENGTH, dimension=50)
     directions = rng.standard_normal((20, 50))
-    units = ball.rounded(directions * 1e300)
+    units = ball.round_entries(directions * 1e300)
     lengths = np.linalg.norm(units, axis=1)
     assert (lengths >= 0.999 * LARGEST_LENGTH).all()
     assert (
@@ -202,7 +202,7 @@ def test_little_is_lost_by_shortening() -> None:
         >= 0.999999 * lengths * np.linalg.norm(directions, axis=1)
     ).all()
     small = rng.uniform(-100, 100, (20, 50))
-    assert (np.abs(ball.rounded(small) - small) <= 0.5).all()
+    assert (np.abs(ball.round_entries(small) - small) <= 0.5).all()
 
 
 def test_rounding_without_its_slack_is_caught() -> None:
@@ -214,7 +214,7 @@ def test_rounding_without_its_slack_is_caught() -> None:
         vectors * (ball.length / np.linalg.norm(vectors, axis=1, keepdims=True))
     ).astype(np.int64)
     assert ball.outside(mutant).size > 0
-    assert ball.outside(ball.rounded(vectors * 1e6)).size == 0
+    assert ball.outside(ball.round_entries(vectors * 1e6)).size == 0
 
 
 # ---- the sum -------------------------------------------------------------------------------------

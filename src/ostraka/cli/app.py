@@ -58,7 +58,7 @@ def main() -> NoReturn:
             spends = sys.argv[1:2] in (["learn"], ["release"])
             error.outcome = NOTHING_HAPPENED if spends else "Nothing was written."
         console.print("[bold red]Error:[/] ", end="")
-        console.print(explained(error), markup=False)
+        console.print(explain(error), markup=False)
         sys.exit(code)
     if left == INTERRUPTED:
         console.print(
@@ -68,7 +68,7 @@ def main() -> NoReturn:
     sys.exit(left if isinstance(left, int) else 0)
 
 
-def explained(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """The error's own words; for files, which file and what to do."""
     from ostraka.ledger.sqlite import NO_LEDGER
 

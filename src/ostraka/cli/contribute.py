@@ -234,13 +234,13 @@ def _warn(poll: Poll, table: Table) -> None:
 
 def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> None:
     from ostraka.cli.screen import print_answers
-    from ostraka.expect.describe import described, sent
+    from ostraka.expect.describe import describe, say_sent
 
     size, kind = len(made.to_bytes()), "votes" if made.of_votes else "whole numbers"
     what = f"{made.values.size:,} {'bytes' if poll.private_auxiliary else kind}"
     if made.n_persons is not None:
         what += f" and the number of persons, {made.n_persons:,}"
-    asked = described(poll)
+    asked = describe(poll)
     kept = ("What does it cost me?", "What does ε mean for me?", "Whom do I have to trust?")
     written = "Nothing was written."
     if out is not None:
@@ -251,7 +251,7 @@ def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> No
         )
     print_answers(
         {
-            "What was computed?": f"From {source}: {sent(poll)}.",
+            "What was computed?": f"From {source}: {say_sent(poll)}.",
             "What leaves my machine?": f"{what}: {size:,} bytes in all, with your name, "
             f"{made.party}. No row, no column and no file of yours.",
             **{question: asked[question] for question in kept},

@@ -34,7 +34,7 @@ def inspect(
     from ostraka.release import Release
 
     release = Release.load(file)
-    verified = _verified(release.certificate)
+    verified = _verify(release.certificate)
     if json:
         typer.echo(release.certificate.to_json())
         return
@@ -77,7 +77,7 @@ def _technical(release: Release, verified: str) -> str:
     return "\n".join([*lines, *([verified] if verified else [])])
 
 
-def _verified(promised: Certificate) -> str:
+def _verify(promised: Certificate) -> str:
     """Compute δ anew from noise and sensitivity; a file that promises too much is refused.
 
     Nothing to say if δ is 0.

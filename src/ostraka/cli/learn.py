@@ -263,8 +263,8 @@ def _report(
     out: Path, estimator: PrivateClassifier, ledger: Path | None, unused: list[str]
 ) -> None:
     from ostraka.cli.inspect import answers, price
-    from ostraka.cli.release import charged
-    from ostraka.errors import listed
+    from ostraka.cli.release import say_charged
+    from ostraka.errors import list_names
     from ostraka.expect.advice import advise
     from ostraka.expect.describe import noise_ratio
     from ostraka.methods.after_noise.shift import remark
@@ -272,12 +272,12 @@ def _report(
 
     release, poll = estimator.release_, estimator.poll_
     assert isinstance(release, Release)
-    cost = f"{price(release.certificate)} {charged(ledger)}"
+    cost = f"{price(release.certificate)} {say_charged(ledger)}"
     print_answers({"Wrote": str(out), **answers(release, out, cost)})
     shifted, ratio = remark(release.shift, estimator.shift), noise_ratio(poll)
     told = [] if shifted is None else [shifted.replace("shift=True", "--shift")]
     if unused:
-        told.append(f"Not used, because the public table does not have them: {listed(unused)}.")
+        told.append(f"Not used, because the public table does not have them: {list_names(unused)}.")
     if ratio is not None and ratio > 0.5:
         told.append(
             f"The noise is expected to be {ratio:.2g} times as long as the longest model can be, "

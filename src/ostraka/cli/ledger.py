@@ -115,7 +115,7 @@ def show(
     ledger = Ledger(file)
     accounts = ledger.accounts() if party is None else [ledger.account(party)]
     if party is not None and not accounts[0].n_releases and not json:
-        typer.echo(_never_charged(ledger, accounts[0]))
+        typer.echo(_explain_no_charge(ledger, accounts[0]))
         return
     if json:
         shown = [_account(one) for one in accounts if party is None or _is_known(ledger, one)]
@@ -150,7 +150,7 @@ def history(
     if not charges:
         account = None if party is None else ledger.account(party)
         nothing = "Nothing has been charged."
-        typer.echo(nothing if account is None else _never_charged(ledger, account))
+        typer.echo(nothing if account is None else _explain_no_charge(ledger, account))
         return
     from rich.text import Text
 
@@ -193,7 +193,7 @@ def _is_known(ledger: Ledger, account: Account) -> bool:
     return account.n_releases > 0 or account.budget != ledger.budget
 
 
-def _never_charged(ledger: Ledger, account: Account) -> str:
+def _explain_no_charge(ledger: Ledger, account: Account) -> str:
     if _is_known(ledger, account):
         return f"Party {account.party} was never charged. It may spend {account.budget}."
     return (

@@ -163,13 +163,13 @@ def _forecast(
     from ostraka.expect.forecast import outlook
     from ostraka.methods.base import Options
     from ostraka.progress import watch
-    from ostraka.public.prepare import prepared
+    from ostraka.public.prepare import prepare
     from ostraka.public.promise import Promise, surest
 
     public = read_public(path, description, drop)
     if public.columns is not None:
         check_dropped(drop, public.names, path.name)
-    auxiliary = prepared(public.samples, range(classes), "auto", columns=public.columns)
+    auxiliary = prepare(public.samples, range(classes), "auto", columns=public.columns)
     promise, options = Promise(epsilon=epsilon, delta=delta), Options(samples_each=samples_each)
     console = Console(highlight=False)
     epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]

@@ -137,7 +137,7 @@ def create(
     """Make a poll from public things alone. Anybody may see it; nothing private goes into it."""
     from ostraka.cli.words import names_in, words
     from ostraka.expect.advice import label_like, weak
-    from ostraka.expect.describe import described
+    from ostraka.expect.describe import describe
     from ostraka.expect.unit import advise_unit, drowns
     from ostraka.files import check_new
     from ostraka.poll import Poll
@@ -178,7 +178,7 @@ def create(
             calibration=None if calibration is None else calibration.value,
         )
     poll.save(out)
-    print_answers(described(poll, str(out)))
+    print_answers(describe(poll, str(out)))
     number = parties if parties is not None else len(asked or ())
     of_labels = label_like(poll)
     told = (advise_unit(poll, number, samples_each or 10), weak(epsilon), of_labels)
@@ -208,14 +208,14 @@ def show(
     """
     from json import dumps
 
-    from ostraka.expect.describe import described, facts
+    from ostraka.expect.describe import describe, facts
     from ostraka.poll import Poll
 
     poll = Poll.load(file)
     if json:
         typer.echo(dumps(facts(poll), sort_keys=True, ensure_ascii=False))
         return
-    print_answers(described(poll, str(file)))
+    print_answers(describe(poll, str(file)))
 
 
 def _auxiliary(
@@ -233,7 +233,7 @@ def _auxiliary(
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError
     from ostraka.public.auxiliary import AuxiliarySet
-    from ostraka.public.prepare import INTERCEPT, prepared
+    from ostraka.public.prepare import INTERCEPT, prepare
     from ostraka.public.preprocessing import Preprocessing
 
     if private:
@@ -247,6 +247,6 @@ def _auxiliary(
     public = read_public(path, description, drop, like=like and like.columns, n_columns=n_columns)
     if public.columns is not None:
         check_dropped(drop, public.names, path.name)
-    return prepared(
+    return prepare(
         public.samples, classes, method, columns=public.columns, radius=radius, like=like
     )

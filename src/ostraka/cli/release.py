@@ -63,9 +63,9 @@ def release(
         raise ParameterError("--out", got=None, allowed="where to write the model; or else --check")
     if out is not None:
         _check_out(out, force, file, ledger)
-    poll = _attached(Poll.load(file), auxiliary)
+    poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
-    tally = _counted(poll, inbox, trust or [], console)
+    tally = _count(poll, inbox, trust or [], console)
     if check:
         from ostraka.expect.advice import few
 
@@ -86,7 +86,7 @@ def _check_out(out: Path, force: bool, file: Path, ledger: Path | None) -> None:
     check_distinct(out, (file, ledger), "the poll or the ledger")
 
 
-def _attached(poll: Poll, auxiliary: Path | None) -> Poll:
+def _attach_private(poll: Poll, auxiliary: Path | None) -> Poll:
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError
     from ostraka.public.auxiliary import AuxiliarySet
@@ -111,7 +111,7 @@ def _attached(poll: Poll, auxiliary: Path | None) -> Poll:
     return poll.with_auxiliary(own)
 
 
-def _counted(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally:
+def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally:
     """Everything in the folder, counted or refused by name."""
     from rich.markup import escape
 
@@ -132,16 +132,16 @@ def _counted(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tal
                 if not same:
                     contradicted.append((given.party, counted.name, path.name))
                 raise InputError(_again(given.party, counted, same), "Leave one of the two.")
-            tally.add(poll.opened(given, trust))
+            tally.add(poll.open(given, trust))
             came[given.party] = path
         except (FormatError, InputError) as error:
             refused.append((path.name, str(error.problem)))
         except OSError as error:
             refused.append((path.name, error.strerror or str(error)))
     expected = f" of about {poll.expected_units:,}" if poll.promise.protects == "party" else ""
-    console.print(f"[green]In[/]: {len(tally.names):,}{expected}{_listed(tally.names)}")
+    console.print(f"[green]In[/]: {len(tally.names):,}{expected}{_list(tally.names)}")
     if poll.roll is not None:
-        console.print(f"[yellow]Missing[/]: {len(tally.missing):,}{_listed(tally.missing)}")
+        console.print(f"[yellow]Missing[/]: {len(tally.missing):,}{_list(tally.missing)}")
     console.print(f"[red]Refused[/]: {len(refused):,}")
     for name, why in refused:
         console.print(f"  {escape(name)}: {escape(why)}")
@@ -158,7 +158,7 @@ def _again(party: str, counted: Path, same: bool) -> str:
     return f"Party {party} was counted already, from {counted.name}, with {numbers}."
 
 
-def _listed(names: list[str]) -> str:
+def _list(names: list[str]) -> str:
     from rich.markup import escape
 
     some = ", ".join(map(escape, names[:FEW]))
@@ -175,7 +175,7 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
     released = publish(poll, tally, ledger=ledger)
     assert isinstance(released, Release)
     save(released, out)
-    cost = f"{price(released.certificate)} {charged(ledger)}"
+    cost = f"{price(released.certificate)} {say_charged(ledger)}"
     print_answers({"Wrote": str(out), **answers(released, out, cost)})
     told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
     for each in (few(poll, tally.n_units), told):
@@ -183,7 +183,7 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
             print_mind(each.replace("shift=True", "--shift"))
 
 
-def charged(ledger: Path | None) -> str:
+def say_charged(ledger: Path | None) -> str:
     """Whether anybody's account was charged, and where to look."""
     if ledger is None:
         return "No ledger was given, so no account was charged: keep count yourself."

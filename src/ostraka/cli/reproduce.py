@@ -196,7 +196,7 @@ def reproduce(
         centre=centre,
         hypothesis=hypothesis is not None,
     )
-    asked = _asked_parties(parties)
+    asked = _read_parties(parties)
     folder = out or Path("reproduction") / task.value
     console = Console()
     data = load(task.value, data_dir, progress=console.is_terminal)
@@ -229,7 +229,7 @@ def _calibrations(name: CalibrationName) -> tuple[Calibration, ...]:
     return ("paper",) if name is CalibrationName.paper else ("tight",)
 
 
-def _asked_parties(text: str) -> int | None:
+def _read_parties(text: str) -> int | None:
     from ostraka.errors import ParameterError
 
     if text == "all":

@@ -45,7 +45,7 @@ class Labelled:
     repeats: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", _checked_samples(self.samples))
+        object.__setattr__(self, "samples", _check_samples(self.samples))
         for name in ("labels", "sources", "repeats"):
             given = getattr(self, name)
             if given is not None:
@@ -113,7 +113,7 @@ class Dataset:
                 )
 
 
-def _checked_samples(samples: Samples) -> Samples:
+def _check_samples(samples: Samples) -> Samples:
     kind = getattr(samples, "dtype", None)
     if kind not in (np.float32, np.float64):
         raise InputError(

@@ -215,14 +215,14 @@ class _Part:
 
 def _stream(url: str, part: _Part, file: DataFile, progress: bool) -> None:
     """One request; what arrives stays in the part even if the connection breaks."""
-    with _opened(url, part, file) as response:
+    with _open(url, part, file) as response:
         start = _start_of(response, part)
-        expected = _announced(response)
+        expected = _find_length(response)
         if start == 0:
             part.begin(url, response.headers)
         left = None if expected is None else -(-expected // CHUNK_BYTES)
         with part.path.open("ab" if start else "wb") as out:
-            got = _written(
+            got = _write(
                 watch(f"downloading {file.name}", progress)(_chunks(response), left),
                 out,
                 file,
@@ -234,7 +234,7 @@ def _stream(url: str, part: _Part, file: DataFile, progress: bool) -> None:
         )
 
 
-def _opened(url: str, part: _Part, file: DataFile) -> Any:
+def _open(url: str, part: _Part, file: DataFile) -> Any:
     """Ask for the rest if there is a beginning that this address can continue, else for all."""
     headers = {"User-Agent": "ostraka", "Accept-Encoding": "identity"}
     origin = part.origin()
@@ -279,7 +279,7 @@ def _start_of(response: Any, part: _Part) -> int:
     return part.size
 
 
-def _announced(response: Any) -> int | None:
+def _find_length(response: Any) -> int | None:
     length = response.headers.get("Content-Length")
     return int(length) if length is not None and str(length).isdecimal() else None
 
@@ -296,7 +296,7 @@ def _chunks(response: Any) -> Iterator[bytes]:
         yield chunk
 
 
-def _written(chunks: Any, out: IO[bytes], file: DataFile, start: int) -> int:
+def _write(chunks: Any, out: IO[bytes], file: DataFile, start: int) -> int:
     got = 0
     for chunk in chunks:
         got += len(chunk)

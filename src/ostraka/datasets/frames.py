@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ostraka.datasets.content import ERRORS_OF_THE_SYSTEM, read_content
-from ostraka.errors import FormatError, listed
+from ostraka.errors import FormatError, list_names
 
 __all__ = ["read_frame"]
 
@@ -92,7 +92,7 @@ def _parse_csv(content: bytes, texts: Sequence[str], numbers: Sequence[str]) -> 
     delimiter = _find_delimiter(content[:LOOKED_AT].decode("utf-8", "replace"))
     twice = [name for name, n in Counter(next(_lines(content, delimiter), [])).items() if n > 1]
     if twice:
-        raise ValueError(f"its first line names {listed(twice)} more than once")
+        raise ValueError(f"its first line names {list_names(twice)} more than once")
     try:
         frame = _read_by_arrow(content, texts, numbers, delimiter)
     except (pa.ArrowInvalid, pa.ArrowKeyError):

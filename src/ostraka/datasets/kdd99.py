@@ -66,7 +66,7 @@ def load(folder: Path, *, progress: bool = False) -> Dataset:
     return Dataset(
         name="kdd99",
         classes=CLASSES,
-        train=Labelled(_encoded(rows), labels),
+        train=Labelled(_encode(rows), labels),
         test=_distinct(*read(test)),
     )
 
@@ -120,7 +120,7 @@ def _codes(column: Any, allowed: tuple[str, ...], path: Path) -> Any:
     return column.cat.set_categories(allowed).cat.codes
 
 
-def _encoded(rows: Rows) -> Rows:
+def _encode(rows: Rows) -> Rows:
     """Numbers first, then a column per category."""
     samples = np.zeros((len(rows), N_COLUMNS), dtype=np.float32)
     samples[:, : len(NUMERIC)] = rows[:, NUMERIC]
@@ -138,4 +138,4 @@ def _distinct(rows: Rows, labels: Labels) -> Labelled:
     _, first, counts = np.unique(as_bytes, return_index=True, return_counts=True)
     order = np.argsort(first)
     kept = first[order]
-    return Labelled(_encoded(rows[kept]), labels[kept], repeats=counts[order].astype(np.int64))
+    return Labelled(_encode(rows[kept]), labels[kept], repeats=counts[order].astype(np.int64))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ostraka.datasets.content import ERRORS_OF_THE_SYSTEM, read_content
 from ostraka.datasets.table import Table
-from ostraka.errors import FormatError, InputError, ParameterError, listed
+from ostraka.errors import FormatError, InputError, ParameterError, list_names
 
 __all__ = ["read_npz", "read_svmlight"]
 
@@ -31,7 +31,7 @@ def read_npz(path: Path, label_column: str | None, party_column: str | None) -> 
     chosen = "X" if "X" in matrices else matrices[0] if len(matrices) == 1 else None
     if chosen is None:
         raise InputError(
-            f"{path.name} holds the matrices {listed(matrices) or 'none'}.",
+            f"{path.name} holds the matrices {list_names(matrices) or 'none'}.",
             "Name the one with the features X.",
         )
     for name in (label_column, party_column):
@@ -40,7 +40,7 @@ def read_npz(path: Path, label_column: str | None, party_column: str | None) -> 
         ):
             raise InputError(
                 f"{path.name} has no array {name!r} with one entry per row of {chosen}.",
-                f"It holds {listed(arrays)}.",
+                f"It holds {list_names(arrays)}.",
             )
     labels, parties = (
         None if name is None else arrays[name] for name in (label_column, party_column)

@@ -27,7 +27,7 @@ from ostraka.datasets.content import COMPRESSIONS, compress
 from ostraka.datasets.frames import read_frame
 from ostraka.datasets.matrices import read_npz, read_svmlight
 from ostraka.datasets.table import Table
-from ostraka.errors import InputError, MissingColumnsError, ParameterError, listed
+from ostraka.errors import InputError, MissingColumnsError, ParameterError, list_names
 from ostraka.files import write_atomically
 from ostraka.public.columns import Columns
 
@@ -197,7 +197,7 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
     )
     if twice:
         raise InputError(
-            f"The folder {folder} has more than one file for {listed(twice)}.",
+            f"The folder {folder} has more than one file for {list_names(twice)}.",
             "Put one file per party into it.",
         )
     # An empty file is also a party without rows.
@@ -216,9 +216,9 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
     labels = (
         None
         if wanted.label_column is None
-        else _joined([table.labels for table in tables], folder, wanted.label_column)
+        else _join([table.labels for table in tables], folder, wanted.label_column)
     )
-    samples = _stacked([table.samples for table in tables], folder)
+    samples = _stack([table.samples for table in tables], folder)
     unused = tuple(dict.fromkeys(name for table in tables for name in table.unused))
     return Table(samples, labels, parties, tuple(names), unused)
 
@@ -229,7 +229,7 @@ def _party_name(file: Path) -> str:
     return Path(stem).stem
 
 
-def _joined(labels: list[Any], folder: Path, label_column: str) -> NDArray[Any]:
+def _join(labels: list[Any], folder: Path, label_column: str) -> NDArray[Any]:
     if len({part.dtype.kind in "biuf" for part in labels}) > 1:
         raise InputError(
             f"In some files in {folder} the column {label_column!r} holds numbers, "
@@ -239,7 +239,7 @@ def _joined(labels: list[Any], folder: Path, label_column: str) -> NDArray[Any]:
     return np.concatenate(labels)
 
 
-def _stacked(parts: list[Any], folder: Path) -> Any:
+def _stack(parts: list[Any], folder: Path) -> Any:
     if len({type(part) for part in parts}) > 1:
         raise InputError(
             f"The files in {folder} are of formats that do not fit together.",
@@ -281,7 +281,7 @@ def _from_frame(frame: Any, path: Path, wanted: _Wanted) -> Table:
     twice = list(frame.columns[frame.columns.duplicated()])
     if twice:
         raise InputError(
-            f"{path.name} has more than one column {listed(twice)}.",
+            f"{path.name} has more than one column {list_names(twice)}.",
             "Give every column a name of its own.",
         )
     special, columns = (wanted.label_column, wanted.party_column), wanted.columns
@@ -289,7 +289,7 @@ def _from_frame(frame: Any, path: Path, wanted: _Wanted) -> Table:
     for name in taken:
         if name not in frame.columns:
             raise InputError(
-                f"{path.name} has no column {name!r}; it has {listed(frame.columns)}.",
+                f"{path.name} has no column {name!r}; it has {list_names(frame.columns)}.",
                 "Name a column that is there.",
             )
     if columns is not None and not set(columns) <= set(frame.columns):

@@ -48,14 +48,14 @@ def load(folder: Path, *, progress: bool = False) -> Dataset:
     for name, content in watch("reading days", progress)(
         _members(folder, wanted, progress), len(wanted)
     ):
-        days[name] = _parsed(content, name)
+        days[name] = _parse(content, name)
     missing = [name for name in wanted if name not in days]
     if missing:
         raise FormatError(
             "URL data set", f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in it"
         )
     train, test = (
-        _joined([(f"Day{day}", days[f"Day{day}.svm"]) for day in part])
+        _join([(f"Day{day}", days[f"Day{day}.svm"]) for day in part])
         for part in (TRAIN_DAYS, TEST_DAYS)
     )
     return Dataset(name="url", classes=CLASSES, train=train, test=test)
@@ -68,7 +68,7 @@ def read_svm(source: str | Path | IO[bytes]) -> Labelled:
     comments are the rows' sources.
     """
     if not isinstance(source, str | Path):
-        return _parsed(source.read(), str(getattr(source, "name", "the stream")))
+        return _parse(source.read(), str(getattr(source, "name", "the stream")))
     path = Path(source)
     try:
         content = (
@@ -78,10 +78,10 @@ def read_svm(source: str | Path | IO[bytes]) -> Labelled:
         )
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise FormatError("URL file", f"{path.name} cannot be unpacked ({error})") from None
-    return _parsed(content, path.name)
+    return _parse(content, path.name)
 
 
-def _parsed(content: bytes, name: str) -> Labelled:
+def _parse(content: bytes, name: str) -> Labelled:
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
@@ -107,7 +107,7 @@ def _comments(content: bytes, n_rows: int) -> Any:
     )
 
 
-def _joined(days: list[tuple[str, Labelled]]) -> Labelled:
+def _join(days: list[tuple[str, Labelled]]) -> Labelled:
     from scipy.sparse import vstack
 
     return Labelled(
@@ -125,10 +125,10 @@ def _members(folder: Path, wanted: list[str], progress: bool) -> Iterator[tuple[
             (name, (unpacked / name).read_bytes()) for name in wanted if (unpacked / name).exists()
         )
         return
-    yield from _archived(_obtained(folder, progress), set(wanted))
+    yield from _read_archive(_obtain(folder, progress), set(wanted))
 
 
-def _obtained(folder: Path, progress: bool) -> Path:
+def _obtain(folder: Path, progress: bool) -> Path:
     try:
         return obtain(URL_ARCHIVE, folder, progress=progress)
     except DownloadError:
@@ -142,7 +142,7 @@ def _obtained(folder: Path, progress: bool) -> Path:
     )
 
 
-def _archived(path: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+def _read_archive(path: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
     """In the archive's order, and no further than needed: going back would unpack it again."""
     left = set(wanted)
     try:

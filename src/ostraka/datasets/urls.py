@@ -36,7 +36,7 @@ from ostraka.datasets.sources import URLS
 from ostraka.errors import FormatError
 from ostraka.progress import watch
 
-__all__ = ["N_COLUMNS", "load", "read", "vectorised"]
+__all__ = ["N_COLUMNS", "load", "read", "vectorise"]
 
 CLASSES = ("benign", "malicious")
 COLUMNS = ("url", "label", "source")
@@ -52,7 +52,7 @@ def load(folder: Path, *, progress: bool = False) -> Dataset:
     frame = read(obtain(URLS, folder))
     order = np.random.default_rng(SEED).permutation(len(frame))
     train, test = (
-        _labelled(frame.iloc[part], progress) for part in (order[:N_TRAIN], order[N_TRAIN:])
+        _label(frame.iloc[part], progress) for part in (order[:N_TRAIN], order[N_TRAIN:])
     )
     return Dataset(name="urls", classes=CLASSES, train=train, test=test)
 
@@ -76,7 +76,7 @@ def read(path: Path) -> Any:
     return frame
 
 
-def vectorised(urls: Sequence[str], *, progress: bool = False) -> Any:
+def vectorise(urls: Sequence[str], *, progress: bool = False) -> Any:
     """The features of URLs from which the prefix was removed, as a csr matrix of float32."""
     from scipy.sparse import csr_array, vstack
     from sklearn.feature_extraction.text import HashingVectorizer
@@ -102,9 +102,9 @@ def vectorised(urls: Sequence[str], *, progress: bool = False) -> Any:
     )
 
 
-def _labelled(frame: Any, progress: bool) -> Labelled:
+def _label(frame: Any, progress: bool) -> Labelled:
     stripped = frame["url"].str.replace(PREFIX, "", regex=True).tolist()
     sources = frame["source"].to_numpy().astype(str)
     return Labelled(
-        vectorised(stripped, progress=progress), frame["label"].to_numpy().astype(np.int64), sources
+        vectorise(stripped, progress=progress), frame["label"].to_numpy().astype(np.int64), sources
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ostraka.errors import listed
+from ostraka.errors import list_names
 from ostraka.expect.unit import drowns, share_deviation
 from ostraka.poll import ENOUGH, Poll
 from ostraka.public.columns import Category
@@ -63,6 +63,6 @@ def label_like(poll: Poll) -> str | None:
     if not found:
         return None
     return (
-        f"The public table has the classes themselves in {listed(found)}. If one of them is the "
-        "label, nobody could predict without it: leave it out with --drop."
+        f"The public table has the classes themselves in {list_names(found)}. If one of them is "
+        "the label, nobody could predict without it: leave it out with --drop."
     )

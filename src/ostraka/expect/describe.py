@@ -15,12 +15,12 @@ from ostraka.public.promise import explain, plural, surest
 from ostraka.solve.losses import loss_for
 from ostraka.tally.domain import Ballots
 
-__all__ = ["contribution_bytes", "described", "facts", "noise_ratio", "sent"]
+__all__ = ["contribution_bytes", "describe", "facts", "noise_ratio", "say_sent"]
 
 MANY = 8
 
 
-def described(poll: Poll, file: str = "POLL") -> dict[str, str]:
+def describe(poll: Poll, file: str = "POLL") -> dict[str, str]:
     """What people ask first, each with its answer; `file` is how the poll is called in commands."""
     answers = {
         "Poll": poll.title or "(without a title)",
@@ -62,7 +62,7 @@ def facts(poll: Poll) -> dict[str, Any]:
         "least_parties": poll.promise.least_parties,
         "expected": poll.expected_units,
         "roll": None if poll.roll is None else list(poll.roll),
-        "sends": sent(poll),
+        "sends": say_sent(poll),
         "numbers": _n_numbers(poll),
         "bytes": contribution_bytes(poll),
         "auxiliary_samples": poll.auxiliary_samples,
@@ -72,7 +72,7 @@ def facts(poll: Poll) -> dict[str, Any]:
     }
 
 
-def sent(poll: Poll) -> str:
+def say_sent(poll: Poll) -> str:
     """What a party sends, in a few words."""
     if poll.private_auxiliary:
         return "a classifier file (ONNX or skops)"
@@ -135,17 +135,17 @@ def _leaves(poll: Poll) -> str:
     size = contribution_bytes(poll)
     if size is None:
         return (
-            f"{sent(poll)}, and nothing else. It votes at the coordinator's, on samples that are "
-            "private themselves."
+            f"{say_sent(poll)}, and nothing else. It votes at the coordinator's, on samples that "
+            "are private themselves."
         )
     numbers = "votes" if isinstance(poll.domain, Ballots) else "whole numbers"
     return (
-        f"{sent(poll)}: {_n_numbers(poll):,} {numbers}, about {_shown(size)}, and its name. "
-        "No row, no column, no file of yours."
+        f"{say_sent(poll)}: {_n_numbers(poll):,} {numbers}, about {_show_size(size)}, and its "
+        "name. No row, no column, no file of yours."
     )
 
 
-def _shown(size: int) -> str:
+def _show_size(size: int) -> str:
     return f"{size} bytes" if size < 1000 else f"{size / 1000:,.1f} KB"
 
 

@@ -25,7 +25,7 @@ from ostraka.experiments.peers import PEERS
 from ostraka.experiments.peers.data import PeerData
 from ostraka.experiments.results import Row, rows_of, write_rows
 from ostraka.experiments.settings import Settings, digest, stream, versions
-from ostraka.experiments.tasks import TASKS, Split, guessed, half_whitened_features, split
+from ostraka.experiments.tasks import TASKS, Split, half_whiten_features, score_guessing, split
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 from ostraka.mechanism.laws import Exact
@@ -47,9 +47,9 @@ __all__ = [
     "Described",
     "compare",
     "compare_trial",
-    "described",
+    "describe_methods",
     "draw",
-    "drawn_split",
+    "draw_split",
 ]
 
 OURS = ("auto", "moments", "cells", "consensus", "consensus-paper", "refine")
@@ -142,7 +142,7 @@ def compare(
     write_rows(rows, out)
     run = {"settings": asdict(settings), "parties": n_parties, "versions": versions()}
     write_atomically(out / "run.json", (json.dumps(run, indent=1) + "\n").encode())
-    write_atomically(out / "methods.md", _as_markdown(described(settings)).encode())
+    write_atomically(out / "methods.md", _as_markdown(describe_methods(settings)).encode())
     write_atomically(out / "table.md", _means(rows, settings).encode())
     draw(data, rows, out)
     return rows
@@ -153,7 +153,7 @@ def draw(data: Dataset, rows: Sequence[Row], out: Path) -> None:
     from ostraka.figures.comparison import draw_comparison
 
     title = f"{TASKS[rows[0].task].title}: {rows[0].parties:,} parties"
-    draw_comparison(rows, title, [out / "figure.png", out / "figure.svg"], guessed(data))
+    draw_comparison(rows, title, [out / "figure.png", out / "figure.svg"], score_guessing(data))
 
 
 def compare_trial(
@@ -188,10 +188,10 @@ def _papers(data: Dataset, settings: CompareSettings, n_parties: int, trial: int
     ]
 
 
-def drawn_split(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Split:
+def draw_split(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Split:
     """The parties, the auxiliary set and the test set of one trial, in half-whitened features."""
     ours = replace(
-        TASKS[settings.task], prepare=partial(half_whitened_features, n_classes=len(data.classes))
+        TASKS[settings.task], prepare=partial(half_whiten_features, n_classes=len(data.classes))
     )
     return split(
         data,
@@ -207,7 +207,7 @@ def _others(
 ) -> Iterator[Measured]:
     task, n_classes = TASKS[settings.task], len(data.classes)
     own = partial(stream, settings.seed, settings.task, n_parties, trial)
-    drawn = drawn_split(data, settings, n_parties, trial)
+    drawn = draw_split(data, settings, n_parties, trial)
     given = PeerData(
         drawn.auxiliary.features, drawn.parties, drawn.test, n_classes, task.samples_each
     )
@@ -267,14 +267,14 @@ def _ours(
                     _poll, drawn, delta=delta, samples_each=samples_each, shift=settings.shift
                 )
                 if name == "refine":
-                    models = _refined(drawn, make, epsilon, generator, settings.draws)
+                    models = _refine(drawn, make, epsilon, generator, settings.draws)
                 elif name.startswith("consensus"):
                     poll = make("consensus", epsilon)
                     total = votes(name == "consensus-paper")
-                    models = _shaken(poll, total, generator, settings.draws)
+                    models = _shake(poll, total, generator, settings.draws)
                 else:
                     poll = make(name, epsilon)
-                    models = _shaken(poll, _summed(poll, drawn), generator, settings.draws)
+                    models = _shake(poll, _sum_up(poll, drawn), generator, settings.draws)
                 found = tuple(accuracies(np.stack(models), drawn.test))
                 yield Measured(
                     method=name,
@@ -307,14 +307,14 @@ def _poll(
     )
 
 
-def _summed(poll: Poll, drawn: Split) -> Units:
+def _sum_up(poll: Poll, drawn: Split) -> Units:
     tally = Tally(poll)
     for names, block in poll.blocks(drawn.parties, Work()):
         tally.add_block(names, block)
     return tally.total
 
 
-def _shaken(poll: Poll, total: Units, generator: np.random.Generator, n_draws: int) -> list[Array]:
+def _shake(poll: Poll, total: Units, generator: np.random.Generator, n_draws: int) -> list[Array]:
     """Weights, one model for each draw of noise."""
     mechanism = poll.mechanism(poll.expected_units)
     vector: Exact = poll.method.statistic(total, mechanism)
@@ -323,7 +323,7 @@ def _shaken(poll: Poll, total: Units, generator: np.random.Generator, n_draws: i
     return [poll.model(mean, mechanism).weights for mean in means]
 
 
-def _refined(
+def _refine(
     drawn: Split,
     make: Callable[..., Poll],
     epsilon: float,
@@ -337,13 +337,13 @@ def _refined(
         delta=make.keywords["delta"] / 2.0,  # type: ignore[attr-defined]
     )
     first = half("auto")
-    total = _summed(first, drawn)
+    total = _sum_up(first, drawn)
     certificate = replace(first.certificate(len(drawn.parties)), randomness=FROM_A_SEED)
     models = []
-    for weights in _shaken(first, total, generator, n_draws):
+    for weights in _shake(first, total, generator, n_draws):
         model = LinearModel(task=first.task, weights=weights)
         second = half("refine", start=Rehearsed(model=model, certificate=certificate))
-        models += _shaken(second, _summed(second, drawn), generator, 1)
+        models += _shake(second, _sum_up(second, drawn), generator, 1)
     return models
 
 
@@ -358,7 +358,7 @@ class Described:
     tuning: str
 
 
-def described(settings: CompareSettings) -> list[Described]:
+def describe_methods(settings: CompareSettings) -> list[Described]:
     """Guarantee, trust and tuning of every method of a comparison."""
     known = {
         "auto": Described(

@@ -20,13 +20,13 @@ from ostraka.methods.references import fit_batch
 from ostraka.methods.registry import METHODS as ALL
 from ostraka.party.rows import Parties
 from ostraka.party.training.named import named
-from ostraka.party.training.parameters import trained_linear
+from ostraka.party.training.parameters import train_linear
 from ostraka.party.training.votes import count_votes
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.promise import Promise
 from ostraka.public.task import Task
-from ostraka.public.whitening import half_whitened
+from ostraka.public.whitening import half_whiten
 from ostraka.publishing import publish
 from ostraka.release import Release
 from ostraka.release.model import LinearModel
@@ -78,7 +78,7 @@ def digits(watch: Watch | None = None) -> Demonstration:
 
     blocks = count_votes(parties, auxiliary.features, 10, named("mixed"), n_jobs=1, watch=watch)
     counts = np.sum([block for _, block in blocks], axis=0)
-    parameters = np.concatenate(list(trained_linear(parties, 10, LAMBDA, "logistic", 1, None)))
+    parameters = np.concatenate(list(train_linear(parties, 10, LAMBDA, "logistic", 1, None)))
     curves: Curves = {
         (method, calibration): _curve(method, calibration, auxiliary, counts, parameters, test)
         for method in METHODS
@@ -87,7 +87,7 @@ def digits(watch: Watch | None = None) -> Demonstration:
     public = AuxiliarySet(
         samples[:N_AUXILIARY],
         tuple(range(10)),
-        preprocessing=half_whitened(samples[:N_AUXILIARY], 10),
+        preprocessing=half_whiten(samples[:N_AUXILIARY], 10),
     )
     rows = (samples[private], labels[private], np.repeat(np.arange(N_PARTIES), SAMPLES_EACH))
     curves["auto", "tight"] = _own_curve(rows, public, test)
@@ -99,7 +99,7 @@ def digits(watch: Watch | None = None) -> Demonstration:
             )
         ),
     }
-    poll, tally = _polled(rows, public, 1.0)
+    poll, tally = _run_poll(rows, public, 1.0)
     release = publish(poll, tally)
     assert isinstance(release, Release)
     return Demonstration(curves, references, release)
@@ -116,7 +116,7 @@ def _curve(
     """The private vector does not depend on ε: compute it once, rehearse it with many noises."""
     options = Options(lambda_=LAMBDA, calibration=calibration)
     method = ALL[name].create(auxiliary, N_PARTIES, Promise(epsilon=1.0), options)
-    total = method.rounded(parameters).sum(axis=0) if name == "avg" else counts
+    total = method.round_parameters(parameters).sum(axis=0) if name == "avg" else counts
     vector, scores = None, []
     for epsilon in EPSILONS:
         mechanism = method.mechanism(Promise(epsilon=epsilon), N_PARTIES)
@@ -134,13 +134,15 @@ def _own_curve(
     """`auto`: the statistic is a different one at every ε."""
     scores = []
     for epsilon in EPSILONS:
-        poll, tally = _polled(rows, public, epsilon)
+        poll, tally = _run_poll(rows, public, epsilon)
         rehearsed = (publish(poll, tally, Rehearsal(seed)) for seed in range(N_DRAWS))
         scores.append([outcome.score(*test) for outcome in rehearsed])
     return [float(np.mean(row)) for row in scores], [float(np.std(row)) for row in scores]
 
 
-def _polled(rows: tuple[Any, Any, Any], public: AuxiliarySet, epsilon: float) -> tuple[Poll, Tally]:
+def _run_poll(
+    rows: tuple[Any, Any, Any], public: AuxiliarySet, epsilon: float
+) -> tuple[Poll, Tally]:
     poll = Poll.create(
         public,
         epsilon=epsilon,

@@ -13,7 +13,7 @@ from ostraka.experiments.engine import Backend, run_trials
 from ostraka.experiments.paper import Comparison, as_markdown, compare
 from ostraka.experiments.results import Row, rows_of, write_rows, write_run
 from ostraka.experiments.settings import Settings
-from ostraka.experiments.tasks import TASKS, check_fits, guessed, n_natural
+from ostraka.experiments.tasks import TASKS, check_fits, n_natural, score_guessing
 from ostraka.figures.reproduction import draw_reproduction
 from ostraka.files import write_atomically
 
@@ -86,7 +86,7 @@ def reproduce(
 def draw(data: Dataset, rows: Sequence[Row], out: Path) -> None:
     """`figure.png` and `figure.svg`, from rows that were measured now or earlier."""
     paths = [out / "figure.png", out / "figure.svg"]
-    draw_reproduction(rows, TASKS[rows[0].task].title, paths, guessed(data))
+    draw_reproduction(rows, TASKS[rows[0].task].title, paths, score_guessing(data))
 
 
 def _as_in_the_paper(settings: Settings) -> bool:

@@ -22,7 +22,7 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.classes import Indices
 from ostraka.public.components import occupied_columns, principal_components
 from ostraka.public.preprocessing import Features, Preprocessing, Samples, is_sparse
-from ostraka.public.whitening import half_whitened
+from ostraka.public.whitening import half_whiten
 
 __all__ = [
     "TASKS",
@@ -30,8 +30,8 @@ __all__ = [
     "Split",
     "Test",
     "check_fits",
-    "guessed",
-    "half_whitened_features",
+    "score_guessing",
+    "half_whiten_features",
     "n_natural",
     "split",
 ]
@@ -118,7 +118,7 @@ def n_natural(data: Dataset) -> int:
     return len(np.unique(data.train.sources))
 
 
-def guessed(data: Dataset) -> float:
+def score_guessing(data: Dataset) -> float:
     """The accuracy of guessing: always the commonest class in training."""
     seen, asked = (
         np.bincount(part.labels, weights=part.repeats, minlength=len(data.classes))
@@ -152,18 +152,18 @@ def _components(samples: Samples, centre: bool) -> Callable[[Samples], Features]
     kept = occupied_columns(samples) if is_sparse(samples) else None
     narrow = samples if kept is None else samples[:, kept]
     mean, components = principal_components(narrow, N_COMPONENTS, centre=centre)
-    fitted = Preprocessing(center=mean if centre else None, components=components).scaled_to(narrow)
+    fitted = Preprocessing(center=mean if centre else None, components=components).scale_to(narrow)
     return fitted if kept is None else lambda rows: fitted(rows[:, kept])
 
 
-def half_whitened_features(
+def half_whiten_features(
     samples: Samples,
     centre: bool,  # noqa: ARG001
     n_classes: int,
 ) -> Callable[[Samples], Features]:
-    """What our methods and their peers see: `whitening.half_whitened`, of columns that occur."""
+    """What our methods and their peers see: `whitening.half_whiten`, of columns that occur."""
     kept = occupied_columns(samples) if is_sparse(samples) else None
-    fitted = half_whitened(samples if kept is None else samples[:, kept], n_classes)
+    fitted = half_whiten(samples if kept is None else samples[:, kept], n_classes)
     return fitted if kept is None else lambda rows: fitted(rows[:, kept])
 
 
@@ -173,10 +173,10 @@ def _ranges(samples: Samples, centre: bool) -> Callable[[Samples], Features]:  #
     One-hot rows stay non-negative.
     """
     largest = np.abs(samples).max(axis=0).astype(np.float64)
-    return Preprocessing(scale=np.where(largest > 0.0, largest, 1.0)).scaled_to(samples)
+    return Preprocessing(scale=np.where(largest > 0.0, largest, 1.0)).scale_to(samples)
 
 
-def _standardised(samples: Samples, centre: bool) -> Callable[[Samples], Features]:  # noqa: ARG001
+def _standardise(samples: Samples, centre: bool) -> Callable[[Samples], Features]:  # noqa: ARG001
     return Preprocessing.fit(samples, standardise=True, quantile=0.95)
 
 
@@ -221,7 +221,7 @@ TASKS = {
             panels=(200,),
             samples_each=5,
             n_auxiliary=400,
-            prepare=_standardised,
+            prepare=_standardise,
         ),
     )
 }

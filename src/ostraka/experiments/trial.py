@@ -31,7 +31,7 @@ from ostraka.methods.registry import METHODS
 from ostraka.party.training.ensemble import linear_counts
 from ostraka.party.training.linear import train_features
 from ostraka.party.training.named import named
-from ostraka.party.training.parameters import trained_linear
+from ostraka.party.training.parameters import train_linear
 from ostraka.party.training.votes import count_votes
 from ostraka.public.promise import Promise
 from ostraka.solve.losses import Array
@@ -67,10 +67,10 @@ def run_trial(data: Dataset, settings: Settings, n_parties: int, trial: int) -> 
             natural=settings.natural_parties,
             centre=settings.centre,
         )
-        return list(_measured(drawn, settings, n_parties, trial))
+        return list(_measure(drawn, settings, n_parties, trial))
 
 
-def _measured(drawn: Split, settings: Settings, n_parties: int, trial: int) -> Iterator[Measured]:
+def _measure(drawn: Split, settings: Settings, n_parties: int, trial: int) -> Iterator[Measured]:
     parties, test, n_classes = drawn.parties, drawn.test, drawn.auxiliary.n_classes
     parameters, counts, test_counts = _votes(drawn, settings)
     if "batch" in settings.methods:
@@ -82,7 +82,7 @@ def _measured(drawn: Split, settings: Settings, n_parties: int, trial: int) -> I
         yield _reference("indiv", _mean_accuracy(test_counts, test, len(parties)))
     for name in settings.private_methods:
         for calibration in settings.calibrations:
-            method, mechanism, vector = _prepared(
+            method, mechanism, vector = _prepare(
                 name, calibration, drawn, counts, parameters, settings
             )
             weights = weights_of(vector, method, mechanism)
@@ -94,15 +94,13 @@ def _measured(drawn: Split, settings: Settings, n_parties: int, trial: int) -> I
             )
             stream = settings.stream(n_parties, trial, name, calibration)
             noise = unit_noise(method, mechanism, stream, settings.draws(trial))
-            yield from _shaken(name, calibration, weights, noise, settings, test)
+            yield from _shake(name, calibration, weights, noise, settings, test)
         if settings.hypothesis:
-            method, mechanism, vector = _prepared(
-                name, "paper", drawn, counts, parameters, settings
-            )
+            method, mechanism, vector = _prepare(name, "paper", drawn, counts, parameters, settings)
             stream = settings.stream(n_parties, trial, name, HYPOTHESIS)
             noise = exponential_noise(method, mechanism, stream, settings.draws(trial))
             weights = weights_of(vector, method, mechanism)
-            yield from _shaken(name, HYPOTHESIS, weights, noise, settings, test)
+            yield from _shake(name, HYPOTHESIS, weights, noise, settings, test)
 
 
 def _votes(drawn: Split, settings: Settings) -> tuple[Array | None, Counts, Counts]:
@@ -111,7 +109,7 @@ def _votes(drawn: Split, settings: Settings) -> tuple[Array | None, Counts, Coun
     # Both at once: parties train once.
     asked = np.vstack([drawn.auxiliary.features, drawn.test.features])
     if settings.local == "linear":
-        trained = trained_linear(parties, n_classes, settings.lambda_, "logistic", 1, None)
+        trained = train_linear(parties, n_classes, settings.lambda_, "logistic", 1, None)
         parameters = np.concatenate(list(trained))
         counts = linear_counts(parameters, asked, n_classes)
     else:
@@ -128,7 +126,7 @@ def _mean_accuracy(counts: Counts, test: Test, n_parties: int) -> float:
     return float(right @ test.repeats) / (n_parties * test.n_samples)
 
 
-def _prepared(
+def _prepare(
     name: str, calibration: str, drawn: Split, counts: Counts, parameters: Any, settings: Settings
 ) -> tuple[Method, Mechanism, Exact]:
     """The method and its noise for ε = 1, and its private vector."""
@@ -136,11 +134,11 @@ def _prepared(
     options = Options(lambda_=settings.lambda_, calibration=calibration)
     method: Method = METHODS[name].create(drawn.auxiliary, n_parties, promise, options)
     mechanism = method.mechanism(promise, n_parties)
-    total = method.rounded(parameters).sum(axis=0) if isinstance(method, Avg) else counts
+    total = method.round_parameters(parameters).sum(axis=0) if isinstance(method, Avg) else counts
     return method, mechanism, method.statistic(total, mechanism)
 
 
-def _shaken(
+def _shake(
     method: str, calibration: str, weights: Array, noise: Array, settings: Settings, test: Test
 ) -> Iterator[Measured]:
     accuracies = noisy_accuracies(weights, noise, settings.noisy, test)

@@ -63,7 +63,7 @@ def draw_reproduction(
     width, height = 3.5 * len(kinds) + 1.6, 3.1 * len(sizes) + 1.0
     figure, all_axes = new_figure(width, height, len(sizes), len(kinds))
     grid = np.atleast_2d(all_axes)
-    places = _placed(row.inv_epsilon for row in rows)
+    places = _place(row.inv_epsilon for row in rows)
     lowest = min([row.mean for row in rows] + ([] if guessing is None else [guessing])) - 0.05
     for at, axes in np.ndenumerate(grid):
         parties, kind = sizes[at[0]], kinds[at[1]]
@@ -114,7 +114,7 @@ def _draw_line(axes: Any, curve: Sequence[Measurement], places: dict[float, floa
     return End(x[-1], mean[-1], curve[0].method, colour, bold=True)
 
 
-def _placed(inverses: Any) -> dict[float, float]:
+def _place(inverses: Any) -> dict[float, float]:
     """Where each 1/ε is on the axis of ε; 0, which is no noise, one step right of the largest ε."""
     known = sorted(set(inverses))
     finite = [1.0 / each for each in known if each > 0.0]

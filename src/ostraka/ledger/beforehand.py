@@ -17,13 +17,13 @@ from typing import Any
 from ostraka.errors import InputError, number
 from ostraka.ledger.amounts import Cost
 
-__all__ = ["composed_epsilon"]
+__all__ = ["compose_epsilon"]
 
 STEP = 1e-4
 """Distance of the losses that are told apart; each loss is rounded up."""
 
 
-def composed_epsilon(costs: Iterable[Cost], delta: float) -> float:
+def compose_epsilon(costs: Iterable[Cost], delta: float) -> float:
     """An ε such that the releases together are (ε, δ)-DP, if their costs were fixed beforehand."""
     counted = Counter(costs)
     allowed = number(
@@ -33,10 +33,10 @@ def composed_epsilon(costs: Iterable[Cost], delta: float) -> float:
         return 0.0
     parts = [_distribution(cost).self_compose(n) for cost, n in counted.items()]
     together = functools.reduce(lambda a, b: a.compose(b), parts)
-    return min(float(together.get_epsilon_for_delta(allowed)), _summed(counted, allowed))
+    return min(float(together.get_epsilon_for_delta(allowed)), _sum_up(counted, allowed))
 
 
-def _summed(counted: Counter[Cost], allowed: float) -> float:
+def _sum_up(counted: Counter[Cost], allowed: float) -> float:
     """The plain sum of the ε, if that of the δ is allowed."""
     if any(cost.epsilon is None for cost in counted):
         return math.inf

@@ -102,7 +102,7 @@ class Ledger:
         """
         names, amount = canonical_list(parties), _amount(budget)
         with self.storage.transaction(write=True) as rows:
-            for account in _accounts_added_up(rows, names):
+            for account in _add_up_accounts(rows, names):
                 _check_allowance(account, amount)
             rows.add_allowance(names, amount)
 
@@ -119,14 +119,14 @@ class Ledger:
         charge. With a bare `Cost`, `certificate` (or its digest) says what was promised.
         """
         with nothing_spent():
-            asked, promised = _asked(cost, certificate)
+            asked, promised = _read_cost(cost, certificate)
             for given in (cost, certificate):
                 self._check_unit(getattr(given, "protects", self._protects))
             names, note = canonical_list(parties), printable("note", note, LONGEST_NOTE)
         day = datetime.now(UTC).date().isoformat()
         # A transaction that an error ends changes nothing.
         with nothing_spent(), self.storage.transaction(write=True) as rows:
-            accounts = _accounts_added_up(rows, names)
+            accounts = _add_up_accounts(rows, names)
             spent = _spent_after(accounts, asked.amount(rows.budget().kind))
             id_ = rows.add_charge(day=day, cost=asked, note=note, certificate=promised, spent=spent)
         return Charge(
@@ -153,20 +153,20 @@ class Ledger:
         Its certificate must be the one that was charged. If a bare cost was charged, the SHA-256 of
         the published file is enough.
         """
-        digest, promised = _recorded(release)
+        digest, promised = _read_release(release)
         id_ = charge.id if isinstance(charge, Charge) else charge
         with self.storage.transaction(write=True) as rows:
             found = next((one for one in rows.charges() if one.id == id_), None)
             if found is None:
-                raise self._unrecorded(f"has no charge {id_}", "Its history lists them all.")
+                raise self._refuse(f"has no charge {id_}", "Its history lists them all.")
             if found.digest is not None:
                 problem = f"has the release {found.digest[:12]}... for charge {id_} already"
-                raise self._unrecorded(problem, "Charge anew for another release.")
+                raise self._refuse(problem, "Charge anew for another release.")
             if found.certificate is not None and promised != found.certificate:
                 other = "a digest alone does not show" if promised is None else "is not this one's"
                 problem = f"made charge {id_} for the certificate {found.certificate[:12]}..., "
                 remedy = "Give the release that was made with it."
-                raise self._unrecorded(f"{problem}which {other}", remedy)
+                raise self._refuse(f"{problem}which {other}", remedy)
             rows.add_settlement(found.id, digest)
 
     def spent(self, party: Any) -> Amount:
@@ -202,13 +202,13 @@ class Ledger:
 
         Needs dp-accounting.
         """
-        from ostraka.ledger.beforehand import composed_epsilon
+        from ostraka.ledger.beforehand import compose_epsilon
 
         budgeted = self.budget.to_dict().get("delta")
         if delta is None and budgeted is None:
             raise ParameterError("delta", got=None, allowed="a δ, in a ledger without one")
         costs = [charge.cost for charge in self.history(party)]
-        return composed_epsilon(costs, float(budgeted or 0) if delta is None else delta)
+        return compose_epsilon(costs, float(budgeted or 0) if delta is None else delta)
 
     def audit(self) -> int:
         """Add everything up again, and return how many charges there are.
@@ -220,7 +220,7 @@ class Ledger:
                 _check_canonical(name)
             return add_up(rows)
 
-    def _unrecorded(self, problem: str, remedy: str) -> LedgerError:
+    def _refuse(self, problem: str, remedy: str) -> LedgerError:
         return LedgerError(self.storage.place, problem, remedy, outcome="Nothing was recorded.")
 
     def __repr__(self) -> str:
@@ -271,7 +271,7 @@ def _amount(budget: object) -> Amount:
     return budget.amount
 
 
-def _asked(cost: object, certificate: object) -> tuple[Cost, str | None]:
+def _read_cost(cost: object, certificate: object) -> tuple[Cost, str | None]:
     """What is charged, and the digest of what was promised."""
     from ostraka.release.certificate import Certificate
 
@@ -291,7 +291,7 @@ def _asked(cost: object, certificate: object) -> tuple[Cost, str | None]:
     return cost, None if certificate is None else str(certificate)
 
 
-def _recorded(release: object) -> tuple[str, str | None]:
+def _read_release(release: object) -> tuple[str, str | None]:
     """The digest of what was published, and of its certificate if that is known."""
     given: tuple[Any, Any] = (release, None)
     if not isinstance(release, str):
@@ -308,7 +308,7 @@ def _is_digest(given: object) -> bool:
     return isinstance(given, str) and DIGEST.fullmatch(given) is not None
 
 
-def _accounts_added_up(rows: Rows, names: list[str]) -> list[Account]:
+def _add_up_accounts(rows: Rows, names: list[str]) -> list[Account]:
     """The accounts, if their running sums are the sums of their charges."""
     accounts = rows.accounts(names)
     taken: defaultdict[str, Counter[Cost]] = defaultdict(Counter)

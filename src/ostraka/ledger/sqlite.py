@@ -78,7 +78,7 @@ class SqliteFile:
             problem = "it is there already, and a ledger is never replaced"
             raise FileExistsError(errno.EEXIST, problem, str(path)) from None
         try:
-            with _translated(made.path), closing(_connected(made.path, PATIENCE)) as db:
+            with _translate(made.path), closing(_connect(made.path, PATIENCE)) as db:
                 db.execute("BEGIN EXCLUSIVE")
                 lay_out(db, budget, unit)
                 db.execute("COMMIT")
@@ -100,7 +100,7 @@ class SqliteFile:
             raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
         if not path.exists():
             raise FileNotFoundError(errno.ENOENT, NO_LEDGER, str(path))
-        with _translated(path), closing(_connected(path, self.patience)) as db:
+        with _translate(path), closing(_connect(path, self.patience)) as db:
             db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 check_marks(db)
@@ -323,7 +323,7 @@ def _roll_back(db: sqlite3.Connection) -> None:
         db.execute("ROLLBACK")
 
 
-def _connected(path: Path, patience: float) -> sqlite3.Connection:
+def _connect(path: Path, patience: float) -> sqlite3.Connection:
     if not path.is_file():
         raise FormatError("ledger", "it is not a regular file")
     if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
@@ -340,17 +340,17 @@ def _connected(path: Path, patience: float) -> sqlite3.Connection:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translate(path: Path) -> Iterator[None]:
     """Errors of SQLite as errors of ours."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _explained(error, path) from None
+        raise _explain(error, path) from None
     except UnicodeDecodeError:  # a message of SQLite that quotes a damaged schema
         raise FormatError("ledger", "it is damaged (its schema is not text)") from None
 
 
-def _explained(error: sqlite3.Error, path: Path) -> Exception:
+def _explain(error: sqlite3.Error, path: Path) -> Exception:
     match _code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             problem = "has been in use by another process for too long"

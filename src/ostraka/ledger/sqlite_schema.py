@@ -77,22 +77,22 @@ def check_marks(db: sqlite3.Connection) -> None:
 
 def check_schema(db: sqlite3.Connection) -> None:
     """Refuse tables, indices, views and triggers that are not exactly the expected ones."""
-    if _objects(db) != _expected_objects():
+    if _objects(db) != _lay_out_expected():
         raise FormatError("ledger", "its tables or triggers are not those of a ledger")
 
 
 def _objects(db: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
     found = db.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
-    return frozenset((*names, _spaced(sql)) for *names, sql in found)
+    return frozenset((*names, _space(sql)) for *names, sql in found)
 
 
-def _spaced(sql: str) -> str:
+def _space(sql: str) -> str:
     """How lines are broken makes no difference."""
     return " ".join(sql.replace("(", " ( ").replace(")", " ) ").split())
 
 
 @functools.cache
-def _expected_objects() -> frozenset[tuple[str, ...]]:
+def _lay_out_expected() -> frozenset[tuple[str, ...]]:
     with closing(sqlite3.connect(":memory:")) as db:
         for statement in _schema():
             db.execute(statement)

@@ -37,7 +37,7 @@ class Coordinates:
         return cls(n_features, n_outputs)
 
     @classmethod
-    def reduced(cls, n_features: int, n_outputs: int, span: Array | None = None) -> Coordinates:
+    def reduce(cls, n_features: int, n_outputs: int, span: Array | None = None) -> Coordinates:
         """The span of the auxiliary samples, if given, and differences between classes."""
         return cls(n_features, n_outputs, span, class_basis(n_outputs) if n_outputs > 1 else None)
 

@@ -104,14 +104,14 @@ class Avg:
             parties, self.n_classes, self.lambda_, self.loss, n_jobs=work.n_jobs, watch=work.watch
         )
         for names, parameters in trained:
-            yield names, self.rounded(parameters)
+            yield names, self.round_parameters(parameters)
 
-    def rounded(self, parameters: Array) -> Units:
+    def round_parameters(self, parameters: Array) -> Units:
         """Parameter vectors, (n, d) or (n, d, K), as they are sent: in the ball, on the lattice."""
         coordinates = self.coordinates
         with quietly():
             vectors = np.stack([coordinates.of(weights) for weights in parameters])
-            return self.domain.rounded(vectors / self.grid)
+            return self.domain.round_entries(vectors / self.grid)
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise for two vectors of the ball."""
@@ -135,7 +135,7 @@ def _coordinates(n_features: int, n_classes: int, options: Options) -> Coordinat
     outputs = loss_for(n_classes, options.loss).n_outputs
     if options.calibration == "paper":
         return Coordinates.all_weights(n_features, outputs)
-    return Coordinates.reduced(n_features, outputs)
+    return Coordinates.reduce(n_features, outputs)
 
 
 def _radius(n_classes: int, options: Options) -> float:

@@ -169,7 +169,7 @@ def public_features(public: AuxiliarySet | Task, name: str) -> tuple[AuxiliarySe
         allowed = "a public one: its geometry is published; or soft, vote, avg"
         raise ParameterError("auxiliary", got="a private set", allowed=allowed)
     if is_sparse(public.features):
-        allowed = "dense ones: give it preprocessing=half_whitened(samples, n_classes)"
+        allowed = "dense ones: give it preprocessing=half_whiten(samples, n_classes)"
         raise ParameterError("auxiliary", got="sparse features", allowed=allowed)
     features: Array = public.features
     return public, features

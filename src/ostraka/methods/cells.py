@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 from ostraka.errors import ParameterError
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.denoise import self_trained, uniform
-from ostraka.methods.after_noise.shift import ALARM, shrunken, surprise
+from ostraka.methods.after_noise.denoise import self_train, uniform
+from ostraka.methods.after_noise.shift import ALARM, shrink, surprise
 from ostraka.methods.base import (
     Block,
     Options,
@@ -127,7 +127,7 @@ class Cells:
         n_classes = auxiliary.n_classes
         n_columns = 1 if n_classes == 2 and not options.shift else n_classes
         wanted = n_cells or _default_cells(len(features), n_units, promise.epsilon)
-        clustering = _clustered(auxiliary, min(wanted, MOST_NUMBERS // n_columns))
+        clustering = _cluster(auxiliary, min(wanted, MOST_NUMBERS // n_columns))
         return cls(
             features=features,
             centres=clustering.centres,
@@ -178,7 +178,7 @@ class Cells:
         gram = prior * sums @ sums.T + np.diag(variances)
         fitted: Array = prior * sums.T @ np.linalg.solve(gram, centred)
         if self.student is not False:
-            fitted = self_trained(self.features, fitted, shares, self.penalty)
+            fitted = self_train(self.features, fitted, shares, self.penalty)
         return differences(fitted)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
@@ -244,7 +244,7 @@ class Cells:
         if not self.reweighted or not surprise(*self._gaps(mean, mechanism)) > ALARM:
             return None
         n, masses = len(self.features), self._public_masses()
-        moved = masses + shrunken(*self._gaps(mean, mechanism))
+        moved = masses + shrink(*self._gaps(mean, mechanism))
         private = np.clip(moved, LEAST_SHARE * masses, 1.0)
         factors = private / (private.sum() * np.maximum(masses, 1.0 / n))
         shares: Array = factors[self.assigned] / n
@@ -307,7 +307,7 @@ class _Clustering:
     assigned: NDArray[np.int64]
 
 
-def _clustered(auxiliary: AuxiliarySet, n_cells: int) -> _Clustering:
+def _cluster(auxiliary: AuxiliarySet, n_cells: int) -> _Clustering:
     """So many cells: found once for each auxiliary set, whatever ε and the number of units."""
     found = _clusterings(auxiliary)
     if n_cells not in found:

@@ -20,7 +20,7 @@ from ostraka.mechanism import Rehearsal
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Options, Watch, public_features
 from ostraka.methods.cells import Cells
-from ostraka.methods.made_up import N_WORLDS, World, adder, sampled, worlds
+from ostraka.methods.made_up import N_WORLDS, World, adder, sample, worlds
 from ostraka.methods.moments import Moments
 from ostraka.methods.registry import METHODS
 from ostraka.public.auxiliary import AuxiliarySet
@@ -78,7 +78,7 @@ def agreements(
     worlds, by method.
     """
     groups = _groups(cases)
-    rehearsed = _rehearse(sampled(auxiliary), groups, options)
+    rehearsed = _rehearse(sample(auxiliary), groups, options)
     shown = rehearsed if watch is None else watch(rehearsed, len(groups) * N_WORLDS)
     found: dict[Case, dict[str, list[float]]] = {case: {} for case in cases}
     with _one_thread():

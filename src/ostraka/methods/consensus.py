@@ -29,7 +29,7 @@ from ostraka.errors import ParameterError, count
 from ostraka.mechanism.geometry import class_basis
 from ostraka.mechanism.laws import Exact, l2_variance
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.denoise import best_k, feasible_labels, ridge, self_trained
+from ostraka.methods.after_noise.denoise import best_k, feasible_labels, ridge, self_train
 from ostraka.methods.base import Block, Options, Work, check_positive, check_shapes, public_features
 from ostraka.methods.noisy_sum import differences, hidden_sum, numbers_sent
 from ostraka.methods.votes import count_ballots
@@ -153,7 +153,7 @@ class Consensus:
         weights = ridge(self.features, labels, penalty)
         trained = noise**2 >= 1.0 / (8.0 * n) if self.student is None else self.student
         if trained:
-            weights = self_trained(self.features, weights, penalty=self.penalty)
+            weights = self_train(self.features, weights, penalty=self.penalty)
         return differences(weights)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002

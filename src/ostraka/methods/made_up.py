@@ -32,7 +32,7 @@ from ostraka.public.whitening import Whitening
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Units
 
-__all__ = ["N_WORLDS", "Adder", "World", "adder", "sampled", "worlds"]
+__all__ = ["N_WORLDS", "Adder", "World", "adder", "sample", "worlds"]
 
 N_LABELLINGS = 6
 """Of each of three kinds."""
@@ -84,7 +84,7 @@ def worlds(auxiliary: AuxiliarySet, n_parties: int, samples_each: int) -> list[W
 
 
 @lru_cache(maxsize=2)
-def sampled(auxiliary: AuxiliarySet) -> AuxiliarySet:
+def sample(auxiliary: AuxiliarySet) -> AuxiliarySet:
     """So many rows are enough to tell the methods apart."""
     if auxiliary.n_samples <= MOST_ROWS:
         return auxiliary
@@ -115,7 +115,7 @@ def _sums_of_moments(methods: Sequence[Moments], white: Array, world: World) -> 
         products = white[rows].transpose(0, 2, 1) @ contrasts[world.labels[rows]]
         means = products.reshape(len(rows), -1) / rows.shape[1]
         for method, total in zip(methods, totals):
-            total += method.domain.rounded(means[:, : len(total)] / method.grid).sum(axis=0)
+            total += method.domain.round_entries(means[:, : len(total)] / method.grid).sum(axis=0)
     return totals
 
 

@@ -149,7 +149,7 @@ class _Minimiser:
         """Every party's votes, counted."""
         return count_ballots(
             parties,
-            self._attached(),
+            self._need_features(),
             self.domain,
             self.lambda_,
             self.loss,
@@ -159,7 +159,7 @@ class _Minimiser:
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise for the smallest of the bounds that hold, on a grid of its own."""
-        n_units = promise.checked_units(n_units)
+        n_units = promise.check_units(n_units)
         coordinates, tolerance = self.coordinates, self.tolerance
         entries = self._entries(n_units, tolerance, coordinates)
         best = min(entries, key=lambda own: own.bound + own.solver + own.rounding)
@@ -184,7 +184,7 @@ class _Minimiser:
         # Nothing about the votes may show, not even as an underflow that numpy was told to report.
         with np.errstate(all="ignore"):
             labels = self._labels(total)
-            risk = Risk(self._attached(), labels, self._loss, self.lambda_)
+            risk = Risk(self._need_features(), labels, self._loss, self.lambda_)
             point = minimise(risk, self.tolerance).within(self.tolerance / self.lambda_)
             radius = self._radius
             if radius is not None:
@@ -218,7 +218,7 @@ class _Minimiser:
         d, outputs = self.n_features, self._loss.n_outputs
         if self.calibration == "paper":
             return Coordinates.all_weights(d, outputs)
-        return Coordinates.reduced(d, outputs, self.span)
+        return Coordinates.reduce(d, outputs, self.span)
 
     @property
     def _loss(self) -> Loss:
@@ -228,7 +228,7 @@ class _Minimiser:
     def _radius(self) -> float | None:
         return None if self.calibration == "paper" else minimiser_radius(self._loss, self.lambda_)
 
-    def _attached(self) -> Any:
+    def _need_features(self) -> Any:
         if self.features is None:
             allowed = "the private samples: only the coordinator has them (Poll.with_auxiliary)"
             raise ParameterError("auxiliary", got=None, allowed=allowed)
@@ -284,12 +284,12 @@ class _Minimiser:
         projecting = 2.0 * radius * slack
         mapping = 2.0 * coordinates.rounding(radius * (1.0 + slack))
 
-        def stretched(rule: str, bound: float, solver: float) -> PerturbedMinimiser:
+        def stretch(rule: str, bound: float, solver: float) -> PerturbedMinimiser:
             stretching = (coordinates.stretch - 1.0) * (bound + solver + projecting)
             return entry(rule, bound, solver, projecting + mapping + stretching)
 
         bound = self._stability(self._loss.label_gap, n_units)
-        return [stretched("stability", bound, solver), stretched("ball", 2.0 * radius, 0.0)]
+        return [stretch("stability", bound, solver), stretch("ball", 2.0 * radius, 0.0)]
 
 
 @final

@@ -32,8 +32,8 @@ from ostraka.errors import ShapeError
 from ostraka.mechanism.geometry import class_basis
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.denoise import feasible_labels, ridge, self_trained
-from ostraka.methods.after_noise.shift import ALARM, shrunken, surprise, tilted
+from ostraka.methods.after_noise.denoise import feasible_labels, ridge, self_train
+from ostraka.methods.after_noise.shift import ALARM, shrink, surprise, tilt
 from ostraka.methods.base import (
     Block,
     Options,
@@ -44,7 +44,7 @@ from ostraka.methods.base import (
     whole,
 )
 from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
-from ostraka.methods.party_vectors import choose_directions, party_means, rounded_blocks
+from ostraka.methods.party_vectors import choose_directions, party_means, round_blocks
 from ostraka.methods.simulated import N_SIMULATED, SimulatedParties
 from ostraka.party.products import own_products
 from ostraka.party.rows import Parties
@@ -113,7 +113,7 @@ class Moments:
         chosen = choose_directions(
             simulated, whitening, len(features), n_classes, n_units, promise, signal=1.0
         )
-        expected = math.sqrt(n_classes) * simulated.shortened_mean(chosen.k)[:, -1]
+        expected = math.sqrt(n_classes) * simulated.shorten_mean(chosen.k)[:, -1]
         return cls(
             features=features,
             whitening=whitening.map(chosen.k),
@@ -144,7 +144,7 @@ class Moments:
             white = own_products(part.features, self.whitening)
             return party_means(white, self.contrasts[part.labels], part.starts)
 
-        return rounded_blocks(parties, self.domain, self.grid, means)
+        return round_blocks(parties, self.domain, self.grid, means)
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise (or a Gaussian) for two vectors of the ball."""
@@ -169,7 +169,7 @@ class Moments:
         # If the noise is below the sampling error of X, the model needs no smoothing.
         trained = noise**2 >= 1.0 / (8.0 * n) if self.student is None else self.student
         if trained:
-            weights = self_trained(self.features, weights, shares, self.penalty)
+            weights = self_train(self.features, weights, shares, self.penalty)
         return differences(weights)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
@@ -212,9 +212,9 @@ class Moments:
         if self.expected is None or not surprise(*self._gaps(target, mechanism)) > ALARM:
             return None
         gaps, variances = self._gaps(target, mechanism)
-        moved = white.mean(axis=0) + shrunken(gaps, variances)
+        moved = white.mean(axis=0) + shrink(gaps, variances)
         aim = np.clip(moved, white.min(axis=0), white.max(axis=0))
-        return tilted(white, aim, float(variances[0]))
+        return tilt(white, aim, float(variances[0]))
 
 
 def _contrasts(n_classes: int, with_mean: bool) -> Array:

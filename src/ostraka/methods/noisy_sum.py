@@ -54,7 +54,7 @@ def hidden_ball(
         grid=grid,
         sensitivity=ball.diameter * grid,
         delta=0.0,
-        divisor=promise.checked_units(n_units),
+        divisor=promise.check_units(n_units),
         coordinates=coordinates,
         particular=NoisySum(radius=radius),
     )
@@ -76,7 +76,7 @@ def hidden_sum(
         grid=grid,
         sensitivity=sensitivity * grid,  # exact: the grid is a power of two
         delta=0.0 if isinstance(law, DiscreteLaplace) else promise.delta,
-        divisor=promise.checked_units(n_units),
+        divisor=promise.check_units(n_units),
         coordinates=coordinates,
         particular=NoisySum(radius=radius),
     )

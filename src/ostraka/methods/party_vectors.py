@@ -33,7 +33,7 @@ from ostraka.public.whitening import Whitening
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball
 
-__all__ = ["Directions", "choose_directions", "party_means", "rounded_blocks"]
+__all__ = ["Directions", "choose_directions", "party_means", "round_blocks"]
 
 NUMBERS_AT_ONCE = 2**24
 MOST_NUMBERS = 2**14
@@ -72,7 +72,7 @@ def choose_directions(
     return Directions(k=k, grid=grid, ball=ball, clip_factor=float(factors[k - 1]))
 
 
-def rounded_blocks(
+def round_blocks(
     parties: Parties, ball: Ball, grid: float, means: Callable[[Parties], Array]
 ) -> Iterator[Block]:
     """The vectors of all parties, many to a block, shortened and rounded."""
@@ -80,7 +80,7 @@ def rounded_blocks(
     for first, stop in _blocks(np.diff(parties.starts), rows):
         part = parties.part(first, stop)
         with quietly():
-            units = ball.rounded(means(part) / grid)
+            units = ball.round_entries(means(part) / grid)
         yield list(part.names), units
 
 

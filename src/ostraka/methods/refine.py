@@ -39,7 +39,7 @@ from ostraka.errors import ParameterError
 from ostraka.mechanism.geometry import class_basis
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.denoise import onto_simplex, self_trained
+from ostraka.methods.after_noise.denoise import onto_simplex, self_train
 from ostraka.methods.base import (
     Block,
     Options,
@@ -51,7 +51,7 @@ from ostraka.methods.base import (
     whole,
 )
 from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
-from ostraka.methods.party_vectors import choose_directions, party_means, rounded_blocks
+from ostraka.methods.party_vectors import choose_directions, party_means, round_blocks
 from ostraka.methods.simulated import SimulatedParties
 from ostraka.party.products import own_products
 from ostraka.party.rows import Parties
@@ -126,9 +126,9 @@ class Refine:
     ) -> Refine:
         """Choose the directions and the ball for what the start leaves unexplained."""
         auxiliary, features = public_features(public, cls.name)
-        start = _checked_start(options.start, auxiliary, promise)
+        start = _check_start(options.start, auxiliary, promise)
         n_classes, whitening = auxiliary.n_classes, Whitening.of(features)
-        guess, contrasts = _sharpened(start.model.weights, features), class_basis(n_classes)
+        guess, contrasts = _sharpen(start.model.weights, features), class_basis(n_classes)
         simulated = SimulatedParties.of(
             features @ whitening.map(whitening.rank),
             options.samples_each,
@@ -178,7 +178,7 @@ class Refine:
             white = own_products(part.features, self.whitening)
             return party_means(white, self.residuals(part.features, part.labels), part.starts)
 
-        return rounded_blocks(parties, self.domain, self.grid, means)
+        return round_blocks(parties, self.domain, self.grid, means)
 
     def residuals(self, features: Any, labels: NDArray[Any]) -> Array:
         """(e_y − s(x))ᵀQ for each row, from that row alone: no matrix product (`own_products`)."""
@@ -211,7 +211,7 @@ class Refine:
         step = (STEP if trained else STEP_ALONE) / curvature
         moved: Array = self.guess + step * self.damped @ missing @ self.contrasts.T
         if trained:
-            moved = self_trained(self.features, moved, penalty=self.penalty)
+            moved = self_train(self.features, moved, penalty=self.penalty)
         return differences(moved)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
@@ -219,7 +219,7 @@ class Refine:
         return None
 
 
-def _checked_start(start: Any, auxiliary: AuxiliarySet, promise: Promise) -> Release | Rehearsed:
+def _check_start(start: Any, auxiliary: AuxiliarySet, promise: Promise) -> Release | Rehearsed:
     """Refuse anything but a release for the same features and classes."""
     if not isinstance(start, Release | Rehearsed):
         given = None if start is None else f"an object of type {type(start).__name__}"
@@ -262,7 +262,7 @@ def _residuals(guesses: Array, contrasts: Array) -> Any:
     return values
 
 
-def _sharpened(start: Array, features: Array) -> Array:
+def _sharpen(start: Array, features: Array) -> Array:
     """t·W₀, p×K: t by bisection on the auxiliary set."""
     weights = np.array(start if start.ndim == 2 else np.stack([-start, start], axis=1) / 2.0)
     weights /= max(float(np.abs(weights).max()), np.finfo(np.float64).tiny)

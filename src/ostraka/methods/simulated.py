@@ -73,7 +73,7 @@ class SimulatedParties:
         kept: Array = self.factors().mean(axis=0)
         return kept
 
-    def shortened_mean(self, k: int) -> Array:
+    def shorten_mean(self, k: int) -> Array:
         """The estimate that the mean of the shortened parties gives, divided by cf: (k, c)."""
         factors = self.factors()[:, k - 1]
         mean: Array = (self.sums[:, :k] * factors[:, np.newaxis, np.newaxis]).mean(

@@ -62,7 +62,7 @@ def ask_votes(
 
     """
     count("chunk_rows", chunk_rows, 1)
-    ask = _asked(classifier, classes)
+    ask = _choose_question(classifier, classes)
     if fallback is None:
         return _answers(ask, classes, rows, n_samples, chunk_rows)
     count("fallback", fallback, 0, len(classes.classes) - 1)
@@ -92,17 +92,17 @@ def _without_failing(ask: Asked, fallback: int) -> Asked:
     return carefully
 
 
-def _asked(classifier: Any, classes: ClassIndex) -> Asked:
+def _choose_question(classifier: Any, classes: ClassIndex) -> Asked:
     """Find out how this classifier is asked."""
     predict = getattr(classifier, "predict", None)
     if callable(predict):
-        return _asked_for_labels(predict, classes)
+        return _ask_for_labels(predict, classes)
     predict_proba = getattr(classifier, "predict_proba", None)
     if callable(predict_proba):
         names = getattr(classifier, "classes_", None)
-        return _asked_for_probabilities(predict_proba, names, classes)
+        return _ask_for_probabilities(predict_proba, names, classes)
     if callable(classifier):
-        return _asked_for_labels(classifier, classes)
+        return _ask_for_labels(classifier, classes)
     kind = type(classifier).__name__
     raise InputError(
         f"A classifier of type {kind} has neither predict nor predict_proba and is not a function.",
@@ -110,7 +110,7 @@ def _asked(classifier: Any, classes: ClassIndex) -> Asked:
     )
 
 
-def _asked_for_labels(predict: Callable[[Samples], Any], classes: ClassIndex) -> Asked:
+def _ask_for_labels(predict: Callable[[Samples], Any], classes: ClassIndex) -> Asked:
     def ask(samples: Samples, start: int, stop: int) -> Indices:
         answers = predict(samples)
         # A list of texts and a NaN would become the text 'nan' if numpy chose the type.
@@ -126,7 +126,7 @@ def _asked_for_labels(predict: Callable[[Samples], Any], classes: ClassIndex) ->
     return ask
 
 
-def _asked_for_probabilities(
+def _ask_for_probabilities(
     predict_proba: Callable[[Samples], Any],
     names: Any,
     classes: ClassIndex,

@@ -97,7 +97,7 @@ class Contribution:
             )
         if self.n_persons is not None and not 0 <= self.n_persons <= MOST_PARTIES:
             raise ParameterError("n_persons", got=self.n_persons, allowed=f"0 to {MOST_PARTIES}")
-        object.__setattr__(self, "values", _checked(self))
+        object.__setattr__(self, "values", _check_values(self))
 
     @property
     def of_votes(self) -> bool:
@@ -130,11 +130,11 @@ class Contribution:
         if not isinstance(data, bytes | bytearray | memoryview):
             raise FormatError("contribution", f"it is of type {type(data).__name__}, not bytes")
         received = bytes(data)
-        fields, size = _parsed_header(received)
+        fields, size = _parse_header(received)
         payload = received[
             len(received) - payload_bytes(fields["kind"], size, fields["n_classes"]) :
         ]
-        values = _parsed_values(fields["kind"], payload, size, fields["n_classes"])
+        values = _parse_values(fields["kind"], payload, size, fields["n_classes"])
         try:
             return cls(values=values, **fields)
         except ParameterError as error:
@@ -165,7 +165,7 @@ def vote_dtype(n_classes: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.dtype(np.uint16) if n_classes <= 2**16 else np.dtype(np.uint32)
 
 
-def _checked(given: Contribution) -> NDArray[Any]:
+def _check_values(given: Contribution) -> NDArray[Any]:
     """A read-only copy of the values, in the type of their kind."""
     values = np.asarray(given.values)
     if values.dtype.kind not in "iu":
@@ -191,7 +191,7 @@ def _payload(given: Contribution) -> bytes:
     if given.kind is Kind.BALLOT:
         votes, bits = given.values, (given.n_classes - 1).bit_length()
         starts = range(0, votes.size, VOTES_PER_BLOCK)
-        return b"".join(_packed(votes[i : i + VOTES_PER_BLOCK], bits) for i in starts)
+        return b"".join(_pack(votes[i : i + VOTES_PER_BLOCK], bits) for i in starts)
     return given.values.astype(_PAYLOADS[given.kind]).tobytes()
 
 
@@ -205,7 +205,7 @@ def payload_bytes(kind: Kind, size: int, n_classes: int) -> int:
     return size * np.dtype(_PAYLOADS[kind]).itemsize
 
 
-def _parsed_header(data: bytes) -> tuple[dict[str, Any], int]:
+def _parse_header(data: bytes) -> tuple[dict[str, Any], int]:
     """Everything but the values, and how many there are; checks that the length is right."""
     if not data.startswith(MAGIC):
         raise FormatError("contribution", _opening_problem(data))
@@ -234,7 +234,7 @@ def _parsed_header(data: bytes) -> tuple[dict[str, Any], int]:
         )
     fields = {
         "poll": poll.hex(),
-        "party": _parsed_name(data[HEADER.size : HEADER.size + n_name]),
+        "party": _parse_name(data[HEADER.size : HEADER.size + n_name]),
         "kind": kind,
         "n_classes": n_classes,
         "n_persons": n_persons if kind in (Kind.VECTORS, Kind.BALLOTS) else None,
@@ -242,7 +242,7 @@ def _parsed_header(data: bytes) -> tuple[dict[str, Any], int]:
     return fields, size
 
 
-def _parsed_name(written: bytes) -> str:
+def _parse_name(written: bytes) -> str:
     try:
         name = written.decode("utf-8")
         if canonical(name) == name:
@@ -252,7 +252,7 @@ def _parsed_name(written: bytes) -> str:
     raise FormatError("contribution", "the name of its party is not in its canonical form")
 
 
-def _parsed_values(kind: Kind, payload: bytes, size: int, n_classes: int) -> NDArray[Any]:
+def _parse_values(kind: Kind, payload: bytes, size: int, n_classes: int) -> NDArray[Any]:
     if kind is not Kind.BALLOT:
         return np.frombuffer(payload, dtype=_PAYLOADS[kind])
     bits, packed = (n_classes - 1).bit_length(), np.frombuffer(payload, dtype=np.uint8)
@@ -272,7 +272,7 @@ def _opening_problem(data: bytes) -> str:
     return f"it begins like {kind}" if kind else f"it does not begin with {MAGIC.decode('ascii')}"
 
 
-def _packed(votes: NDArray[Any], bits_per_vote: int) -> bytes:
+def _pack(votes: NDArray[Any], bits_per_vote: int) -> bytes:
     bits = np.empty((votes.size, bits_per_vote), dtype=np.uint8)
     for place in range(bits_per_vote):
         bits[:, place] = (votes >> place) & 1

@@ -54,9 +54,9 @@ def canonical(name: Any) -> str:
         _check_exact([float(name)] if isinstance(name, np.floating) else [], name.dtype)
         name = name.item()
     if isinstance(name, bytes):
-        name = _decoded(name)
+        name = _decode(name)
     if isinstance(name, str):
-        return _folded(name)
+        return _fold(name)
     if isinstance(name, bool) or not isinstance(name, int | float) or name != name:
         raise ParameterError("party", got=name, allowed=ALLOWED)
     if isinstance(name, float) and not (abs(name) < EXACT_WHOLE and name.is_integer()):
@@ -65,7 +65,7 @@ def canonical(name: Any) -> str:
     if whole.bit_length() > 4 * LONGEST_NAME:  # Python refuses to write giants out
         got = f"a number of {whole.bit_length()} bits"
         raise ParameterError("party", got=got, allowed=f"up to {LONGEST_NAME} digits")
-    return _folded(str(whole))
+    return _fold(str(whole))
 
 
 def canonical_each(names: Any, n: int) -> list[str]:
@@ -116,7 +116,7 @@ def printable(what: str, given: object, longest: int) -> str:
     return given
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     # Decomposed first, as folding could part marks from each other   [Unicode 3.13, D146]
     previous, name = None, unicodedata.normalize("NFD", text)
     while name != previous:  # folding may open another composition; a few rounds at most
@@ -148,7 +148,7 @@ def _as_number(name: str) -> str | None:
     return "0" if written in ("-0", "") else written
 
 
-def _decoded(name: bytes) -> str:
+def _decode(name: bytes) -> str:
     try:
         return name.decode("utf-8")
     except UnicodeDecodeError:

@@ -45,13 +45,13 @@ def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
                 else np.asarray(block, dtype=np.float64)
             )
             products[start : start + step] = (
-                np.rint(_shortened(block) * 2.0**FACTOR_BITS) @ whole_table
+                np.rint(_shorten(block) * 2.0**FACTOR_BITS) @ whole_table
             )
         products *= powers * 2.0 ** (-2 * FACTOR_BITS)
     return products
 
 
-def _shortened(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shorten(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows of length 1 at most; each on its own, and 0 if it is not finite."""
     # Contiguous, so that a length is added up within its row, in an order that depends only on
     # the number of columns.

@@ -52,7 +52,7 @@ def quietly() -> Iterator[None]:
     depth = getattr(_inside, "depth", 0)
     with contextlib.ExitStack() as stack:
         if depth == 0:  # inside, there is nothing left to swallow
-            for context in (streams_kept, _nothing_logged, _nothing_printed):
+            for context in (streams_kept, _log_nothing, _print_nothing):
                 stack.enter_context(context())
         # Also when nested: a classifier may have changed the filters or the traps.
         stack.enter_context(warnings.catch_warnings())
@@ -92,7 +92,7 @@ def restart_streams() -> None:
 
 
 @contextlib.contextmanager
-def _nothing_logged() -> Iterator[None]:
+def _log_nothing() -> Iterator[None]:
     before = logging.root.manager.disable
     logging.disable(ABOVE_EVERY_LEVEL)
     try:
@@ -102,7 +102,7 @@ def _nothing_logged() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _nothing_printed() -> Iterator[None]:
+def _print_nothing() -> Iterator[None]:
     """Both ways out are closed: Python's objects, and the descriptors under them."""
     before = {name: getattr(sys, name) for name in STANDARD_STREAMS}
     _flush(before)  # earlier output must be seen
@@ -119,17 +119,17 @@ def _nothing_printed() -> Iterator[None]:
 def _descriptors_nowhere() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         # If 0, 1 or 2 was closed, it leads nowhere too: no copy may take its number.
-        nowhere = _closed_after(stack, os.open(os.devnull, os.O_RDWR))
+        nowhere = _close_after(stack, os.open(os.devnull, os.O_RDWR))
         while nowhere <= 2:
-            nowhere = _closed_after(stack, os.open(os.devnull, os.O_RDWR))
+            nowhere = _close_after(stack, os.open(os.devnull, os.O_RDWR))
         for number in (1, 2):
-            copy = _closed_after(stack, os.dup(number))
+            copy = _close_after(stack, os.dup(number))
             stack.callback(os.dup2, copy, number)
             os.dup2(nowhere, number)
         yield
 
 
-def _closed_after(stack: contextlib.ExitStack, descriptor: int) -> int:
+def _close_after(stack: contextlib.ExitStack, descriptor: int) -> int:
     stack.callback(os.close, descriptor)
     return descriptor
 

@@ -104,9 +104,9 @@ class Parties:
         ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist())
         with quietly():
             made = [work(self.features[start:end]) for start, end in ends if end > start]
-        return _stacked(made) if made else empty
+        return _stack(made) if made else empty
 
-    def mapped(self, work: Callable[[Any], Any]) -> Parties:
+    def map(self, work: Callable[[Any], Any]) -> Parties:
         """The same parties with other features, made of each party's rows on their own."""
         # Maybe nobody has rows: a row of zeros then says how many columns there would be.
         empty = self.features[:0] if self.starts[-1] else work(self._row_of_zeros())[:0]
@@ -149,7 +149,7 @@ def _refuse_strangers(names: list[str], place: dict[str, int]) -> None:
         )
 
 
-def _stacked(parts: list[Any]) -> Any:
+def _stack(parts: list[Any]) -> Any:
     if not is_sparse(parts[0]):
         return np.concatenate(parts)
     from scipy.sparse import vstack

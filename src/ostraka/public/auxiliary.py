@@ -33,7 +33,7 @@ from typing import Any, final
 import numpy as np
 
 from ostraka.errors import ParameterError, ShapeError, WrongTypeError
-from ostraka.public.classes import ClassName, checked_classes
+from ostraka.public.classes import ClassName, check_classes
 from ostraka.public.columns import Columns, is_table, names_of
 from ostraka.public.describe import describe_columns
 from ostraka.public.preprocessing import (
@@ -84,7 +84,7 @@ class AuxiliarySet:
     def __post_init__(self) -> None:
         samples = _own_copy(self.samples)  # the caller may still write to them
         object.__setattr__(self, "samples", samples)
-        object.__setattr__(self, "classes", checked_classes(self.classes))
+        object.__setattr__(self, "classes", check_classes(self.classes))
         object.__setattr__(self, "private", bool(self.private))
         if self.private and self.preprocessing is None:
             raise ParameterError(
@@ -93,7 +93,7 @@ class AuxiliarySet:
                 allowed="Preprocessing(radius=...) with a public radius: "
                 "private samples are clipped",
             )
-        columns = self.columns or _described(samples, self.private)
+        columns = self.columns or _describe(samples, self.private)
         object.__setattr__(self, "columns", columns)
         encoded = samples if columns is None else columns.encode(samples, WHAT)
         object.__setattr__(self, "features", _frozen_features(encoded, self.preprocessing))
@@ -115,10 +115,10 @@ class AuxiliarySet:
         private samples would reveal the longest of them. For a private set, agree on a radius
         beforehand and give `preprocessing=Preprocessing(radius=...)`.
         """
-        columns = columns or _described(samples, private=False)
+        columns = columns or _describe(samples, private=False)
         encoded = samples if columns is None else columns.encode(samples, WHAT)
         fitted = Preprocessing.fit(encoded, constant, standardise=standardise, quantile=quantile)
-        return cls(samples, checked_classes(classes), preprocessing=fitted, columns=columns)
+        return cls(samples, check_classes(classes), preprocessing=fitted, columns=columns)
 
     @classmethod
     def synthetic(
@@ -168,7 +168,7 @@ class AuxiliarySet:
         restored = object.__new__(cls)
         values = {
             "samples": samples,
-            "classes": checked_classes(classes),
+            "classes": check_classes(classes),
             "preprocessing": preprocessing,
             "private": False,
             "features": kept,
@@ -267,7 +267,7 @@ def _frozen_features(samples: Samples, preprocessing: Preprocessing | None) -> F
     return owned
 
 
-def _described(samples: Samples, private: bool) -> Columns | None:
+def _describe(samples: Samples, private: bool) -> Columns | None:
     """A public table says what its columns are; of a private one only the names are public."""
     if not is_table(samples):
         return None

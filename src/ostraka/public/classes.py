@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ostraka.errors import ParameterError, UnknownClassError
 
-__all__ = ["ClassName", "Indices", "ClassIndex", "checked_classes"]
+__all__ = ["ClassName", "Indices", "ClassIndex", "check_classes"]
 
 ClassName: TypeAlias = str | int
 Indices: TypeAlias = NDArray[np.int64]
@@ -21,7 +21,7 @@ ALLOWED_CLASSES = (
 )
 
 
-def checked_classes(classes: Iterable[Any]) -> tuple[ClassName, ...]:
+def check_classes(classes: Iterable[Any]) -> tuple[ClassName, ...]:
     """Give the names as a tuple of Python values, or refuse them."""
     # A set has no order that two parties could agree on.
     if isinstance(classes, str | bytes | set | frozenset) or not isinstance(classes, Iterable):
@@ -64,11 +64,11 @@ class ClassIndex:
         """Give the index of each label, or `UnknownClassError` for the first that is no class."""
         of_texts = self._sorted.dtype.kind == "U"
         if of_texts and labels.dtype.kind == "U":
-            indices = self._searched(labels)
+            indices = self._search(labels)
         elif not of_texts and labels.dtype.kind in "biuf":
-            indices = self._searched_exactly(labels)
+            indices = self._search_exactly(labels)
         else:
-            indices = np.fromiter(map(self._looked_up, labels), np.int64, labels.size)
+            indices = np.fromiter(map(self._look_up, labels), np.int64, labels.size)
         unknown = np.flatnonzero(indices == UNKNOWN)
         if unknown.size:
             given = labels[unknown[0]]
@@ -77,17 +77,17 @@ class ClassIndex:
             )
         return indices
 
-    def _looked_up(self, label: Any) -> int:
+    def _look_up(self, label: Any) -> int:
         try:
             return self._by_name.get(label, UNKNOWN)
         except TypeError:  # not hashable, so no name
             return UNKNOWN
 
-    def _searched(self, labels: NDArray[Any]) -> Indices:
+    def _search(self, labels: NDArray[Any]) -> Indices:
         places = np.minimum(np.searchsorted(self._sorted, labels), self._sorted.size - 1)
         return np.where(self._sorted[places] == labels, self._order[places], UNKNOWN)
 
-    def _searched_exactly(self, labels: NDArray[Any]) -> Indices:
+    def _search_exactly(self, labels: NDArray[Any]) -> Indices:
         # In 64-bit integers: as float64, two neighbouring large integers could become one.
         with np.errstate(invalid="ignore"):
             whole = labels.astype(np.int64)
@@ -96,4 +96,4 @@ class ClassIndex:
             if labels.dtype.kind == "f"
             else (whole >= 0) | (labels.dtype.kind != "u")
         )
-        return np.where(unchanged, self._searched(whole), UNKNOWN)
+        return np.where(unchanged, self._search(whole), UNKNOWN)

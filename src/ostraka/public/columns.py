@@ -36,7 +36,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import EntryError, MissingColumnsError, ParameterError, ShapeError, listed
+from ostraka.errors import EntryError, MissingColumnsError, ParameterError, ShapeError, list_names
 from ostraka.public.entries import GAP, Reading, read_each, read_numbers, text_of, values_of
 
 __all__ = ["KINDS", "Category", "Column", "Columns", "Number", "as_numbers", "is_table", "names_of"]
@@ -109,12 +109,12 @@ class Number:
         if self.fill is None and gaps.any():
             row = int(np.flatnonzero(gaps)[0])
             raise EntryError(what, column=self.name, entry=values[row], row=row)
-        encoded = self._encoded(found)
-        out[:, 0] = np.where(gaps, self._encoded(np.array([self.fill or 0.0])), encoded)
+        encoded = self._scale(found)
+        out[:, 0] = np.where(gaps, self._scale(np.array([self.fill or 0.0])), encoded)
         if self.marks_gaps:
             out[:, 1] = gaps
 
-    def _encoded(self, found: Array) -> Array:
+    def _scale(self, found: Array) -> Array:
         if self.kind == "date":
             return (found - (self.fill or 0.0)) / DAYS_PER_YEAR
         if self.unit is None:
@@ -270,7 +270,7 @@ class Columns:
         array = table if isinstance(table, np.ndarray) else _cell_by_cell(table)
         if array is None or array.ndim != 2 or array.shape[1] != len(self):
             shape = tuple(getattr(array, "shape", ("ragged",)))
-            allowed = f"(rows, {len(self)}), the columns {listed(self.names)}"
+            allowed = f"(rows, {len(self)}), the columns {list_names(self.names)}"
             raise ShapeError(what, got=shape, allowed=allowed)
         return [array[:, place] for place in range(len(self))]
 

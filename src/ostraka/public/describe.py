@@ -36,7 +36,7 @@ from ostraka.errors import (
     MissingColumnsError,
     ParameterError,
     WrongTypeError,
-    listed,
+    list_names,
 )
 from ostraka.files import read_regular
 from ostraka.public.columns import KINDS, Category, Column, Columns, Number, is_table, names_of
@@ -86,7 +86,7 @@ def describe_columns(public: Any, said: Description | None = None) -> Columns:
             column = _describe(name, values, wish)
             made += [] if column is None else [column]
     if not made:
-        problem = f"The public table has no column to learn from, of {listed(names)}."
+        problem = f"The public table has no column to learn from, of {list_names(names)}."
         raise InputError(problem, "Keep at least one that holds something.")
     return Columns(tuple(made))
 

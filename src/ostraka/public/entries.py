@@ -202,7 +202,7 @@ def _date(text: str) -> dt.datetime | None:
 def text_of(value: Any) -> str:
     """One entry as a text; `UNLISTED` for what cannot be one."""
     try:
-        text = _written(_plain(value))
+        text = _write(_plain(value))
         if len(text) > LONGEST_TEXT:
             return UNLISTED
         text = unicodedata.normalize("NFC", text).strip()
@@ -216,7 +216,7 @@ def text_of(value: Any) -> str:
     return folded if folded in ("true", "false") else text
 
 
-def _written(value: Any) -> str:
+def _write(value: Any) -> str:
     """-0.0 is 0, Decimal("1.50") is 1.5, and a complex number without imaginary part is real."""
     if isinstance(value, str) or value is None or isinstance(value, bool | int):
         return str(value)

@@ -10,22 +10,22 @@ import numpy as np
 from ostraka.errors import InputError
 from ostraka.public.auxiliary import WHAT, AuxiliarySet
 from ostraka.public.catalogue import entry
-from ostraka.public.classes import ClassName, checked_classes
+from ostraka.public.classes import ClassName, check_classes
 from ostraka.public.columns import Columns, as_numbers, is_table
 from ostraka.public.describe import describe_columns
 from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
 from ostraka.public.promise import plural
 from ostraka.public.task import Task
-from ostraka.public.whitening import half_whitened
+from ostraka.public.whitening import half_whiten
 
-__all__ = ["INTERCEPT", "numeric", "prepared"]
+__all__ = ["INTERCEPT", "numeric", "prepare"]
 
 INTERCEPT = 0.5
 QUANTILE = 0.95
 LEAST_ROWS = 2
 
 
-def prepared(
+def prepare(
     samples: Samples,
     classes: Iterable[ClassName],
     method: str,
@@ -47,7 +47,7 @@ def prepared(
         like: the task of an earlier round; a second round must share its columns and its map.
 
     """
-    names = checked_classes(classes)
+    names = check_classes(classes)
     if like is not None:
         return AuxiliarySet(samples, names, preprocessing=like.preprocessing, columns=like.columns)
     if columns is None and is_table(samples):
@@ -55,7 +55,7 @@ def prepared(
     encoded = numeric(samples) if columns is None else columns.encode(samples, WHAT)
     check_public(encoded)
     if entry(method).needs_auxiliary:
-        fitted = half_whitened(encoded, len(names))
+        fitted = half_whiten(encoded, len(names))
     elif radius is not None:
         fitted = Preprocessing(radius=radius, constant=intercept)
     else:

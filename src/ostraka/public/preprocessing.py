@@ -149,11 +149,11 @@ class Preprocessing:
         center, scale = (
             _moments(rows, centred=components is not None) if standardise else (None, None)
         )
-        return cls(constant=constant, center=center, scale=scale, components=components).scaled_to(
+        return cls(constant=constant, center=center, scale=scale, components=components).scale_to(
             samples, quantile
         )
 
-    def scaled_to(self, samples: Samples, quantile: float = 1.0) -> Preprocessing:
+    def scale_to(self, samples: Samples, quantile: float = 1.0) -> Preprocessing:
         """The same with another radius: a quantile of the norms of mapped PUBLIC samples."""
         if not 0.0 < quantile <= 1.0:
             raise ParameterError("quantile", got=quantile, allowed="above 0, up to 1")
@@ -161,7 +161,7 @@ class Preprocessing:
         _finite_peaks(rows, "samples")
         if self._moves:
             self._check_columns(rows)
-        mapped = _without_overflow(self._mapped(rows))
+        mapped = _without_overflow(self._map(rows))
         peak = float(np.max(_finite_peaks(mapped, "mapped samples"), initial=0.0))
         if peak == 0.0:
             return replace(self, radius=1.0)
@@ -175,8 +175,8 @@ class Preprocessing:
         if self._moves:
             _check_finite(rows, "samples")
             self._check_columns(rows)
-            rows = _without_overflow(self._mapped(rows))
-        features = _divided(rows, self._divisors(rows), n_appended=int(self.constant > 0.0))
+            rows = _without_overflow(self._map(rows))
+        features = _divide(rows, self._divisors(rows), n_appended=int(self.constant > 0.0))
         scaled = features if is_sparse(features) else features[:, : rows.shape[1]]
         norms = _row_norms(scaled)
         shrink = math.sqrt((1.0 - self.constant) * (1.0 + self.constant))
@@ -240,13 +240,13 @@ class Preprocessing:
         # cannot overflow.
         return np.where(far, peaks, self.radius)
 
-    def _mapped(self, rows: Features) -> Features:
+    def _map(self, rows: Features) -> Features:
         """((x − center)/scale)·components; sparse rows are only ever multiplied."""
         if not self._moves:
             return rows
         with np.errstate(over="ignore", invalid="ignore"):
             if self.components is None:
-                return self._standardised(rows)
+                return self._standardise(rows)
             weights = (
                 self.components
                 if self.scale is None
@@ -257,7 +257,7 @@ class Preprocessing:
                 mapped -= self.center @ weights
             return mapped
 
-    def _standardised(self, rows: Features) -> Features:
+    def _standardise(self, rows: Features) -> Features:
         if is_sparse(rows):
             if self.center is not None:
                 raise InputError(
@@ -428,7 +428,7 @@ def _largest(rows: NDArray[np.float64]) -> float:
 def _finite_peaks(rows: Features, what: str) -> NDArray[np.float64]:
     """Give the largest absolute value of each row; refuse NaN and infinity."""
     if is_sparse(rows):
-        peaks = _reduced_rows(np.maximum, np.abs(rows.data), rows.indptr)
+        peaks = _reduce_rows(np.maximum, np.abs(rows.data), rows.indptr)
     else:
         peaks = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
     bad = np.flatnonzero(~np.isfinite(peaks))
@@ -440,7 +440,7 @@ def _finite_peaks(rows: Features, what: str) -> NDArray[np.float64]:
 def _row_norms(rows: Features) -> NDArray[np.float64]:
     """Give Euclidean norms. Each sum runs along contiguous memory, where numpy adds pairwise."""
     if is_sparse(rows):
-        return np.sqrt(_reduced_rows(np.add, np.square(rows.data), rows.indptr))
+        return np.sqrt(_reduce_rows(np.add, np.square(rows.data), rows.indptr))
     squares = np.empty(rows.shape[0])
     step = max(1, BLOCK_NUMBERS // rows.shape[1])
     for start in range(0, rows.shape[0], step):
@@ -449,7 +449,7 @@ def _row_norms(rows: Features) -> NDArray[np.float64]:
     return np.sqrt(squares)
 
 
-def _reduced_rows(
+def _reduce_rows(
     ufunc: np.ufunc, values: NDArray[np.float64], indptr: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Reduce the stored values of every sparse row to one number; 0 for rows without any."""
@@ -464,7 +464,7 @@ def _pull_factors(norms: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(NORM_PULLED, norms, out=np.ones_like(norms), where=norms > NORM_KEPT)
 
 
-def _divided(rows: Features, divisors: float | NDArray[np.float64], *, n_appended: int) -> Features:
+def _divide(rows: Features, divisors: float | NDArray[np.float64], *, n_appended: int) -> Features:
     """Divide every row by its divisor, into new memory.
 
     Dense rows get room for appended columns.

@@ -73,7 +73,7 @@ class Promise:
         if self.protects not in get_args(Unit):
             raise ParameterError("protects", got=self.protects, allowed=", ".join(get_args(Unit)))
 
-    def checked_units(self, n_units: int, *, expected: bool = False) -> int:
+    def check_units(self, n_units: int, *, expected: bool = False) -> int:
         """How many protected units there are (or are expected), as a Python integer; or too few."""
         given = check_parties(n_units)
         if given < self.least_parties:

@@ -26,13 +26,13 @@ def remark_entries(columns: Columns, table: Any) -> list[str]:
     for column in columns.columns:
         values = values_of(table[column.name])
         if isinstance(column, Category):
-            told += _not_listed(column, values)
+            told += _remark_unlisted(column, values)
         elif column.fill is not None:
-            told += _not_read(column, values)
+            told += _remark_unread(column, values)
     return told
 
 
-def _not_listed(column: Category, values: Any) -> list[str]:
+def _remark_unlisted(column: Category, values: Any) -> list[str]:
     texts = read_texts(values)
     other = (column.places(values) < 0) & (texts != GAP)
     if not other.mean() > MANY:
@@ -45,7 +45,7 @@ def _not_listed(column: Category, values: Any) -> list[str]:
     ]
 
 
-def _not_read(column: Number, values: Any) -> list[str]:
+def _remark_unread(column: Number, values: Any) -> list[str]:
     texts = read_texts(values)
     unread = np.isnan(read_numbers(values, column.kind, column.form)) & (texts != GAP)
     if not unread.mean() > MANY:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ostraka.errors import ParameterError, ShapeError, count
 from ostraka.public.auxiliary import AuxiliarySet
-from ostraka.public.classes import ClassIndex, ClassName, Indices, checked_classes
+from ostraka.public.classes import ClassIndex, ClassName, Indices, check_classes
 from ostraka.public.columns import Columns, as_numbers
 from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
 
@@ -32,7 +32,7 @@ class Task:
     """What the columns of tables are; None if samples are arrays without names."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", checked_classes(self.classes))
+        object.__setattr__(self, "classes", check_classes(self.classes))
         object.__setattr__(self, "n_features", count("n_features", self.n_features, 1))
         if not self.n_encoded >= 1:
             raise ParameterError(

@@ -12,7 +12,7 @@ never rests on W_k being what it should (see methods/*.proof.md); only accuracy 
 ordered by their value, and the largest entry of each is positive, so that one machine gives one
 result.
 
-`half_whitened` is the map from samples to features that our own methods prefer: columns of range 1,
+`half_whiten` is the map from samples to features that our own methods prefer: columns of range 1,
 centred, principal directions divided by the fourth root of their variance, rows of length 1, a
 constant. Full whitening would turn directions that hold nothing into noise; no whitening would
 drown those that hold little.
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from ostraka.public.components import principal_components
 from ostraka.public.preprocessing import Features, Preprocessing, Samples, is_sparse
 
-__all__ = ["Whitening", "half_whitened"]
+__all__ = ["Whitening", "half_whiten"]
 
 MOST_COMPONENTS = 200
 CONSTANT = 0.6
@@ -66,7 +66,7 @@ class Whitening:
         values, basis = values[::-1], basis[:, ::-1]
         kept = values > RANK_CUT * max(float(values[0]), np.finfo(np.float64).tiny)
         kept[0] = True
-        return cls(np.maximum(values[kept], np.finfo(np.float64).tiny), _signed(basis[:, kept]))
+        return cls(np.maximum(values[kept], np.finfo(np.float64).tiny), _fix_signs(basis[:, kept]))
 
     @property
     def rank(self) -> int:
@@ -86,7 +86,7 @@ class Whitening:
         ).hexdigest()
 
 
-def half_whitened(samples: Samples, n_classes: int) -> Preprocessing:
+def half_whiten(samples: Samples, n_classes: int) -> Preprocessing:
     """Fit the map to features on PUBLIC samples."""
     rows = samples if is_sparse(samples) else np.asarray(samples, dtype=np.float64)
     ranges = None if is_sparse(rows) else _ranges(rows)
@@ -119,6 +119,6 @@ def _ranges(samples: Array) -> Array:
     return np.where((largest > LEAST_RANGE) & np.isfinite(largest), largest, 1.0)
 
 
-def _signed(basis: Array) -> Array:
+def _fix_signs(basis: Array) -> Array:
     peaks = basis[np.argmax(np.abs(basis), axis=0), np.arange(basis.shape[1])]
     return np.ascontiguousarray(basis * np.where(peaks < 0.0, -1.0, 1.0))

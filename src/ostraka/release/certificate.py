@@ -170,16 +170,16 @@ class Certificate:
 
     def to_json(self) -> str:
         """Canonical JSON: sorted names, no spaces, every number as its shortest exact decimal."""
-        from ostraka.release.certificate_format import written
+        from ostraka.release.certificate_format import write
 
-        return written(self)
+        return write(self)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """Parse, check every field, then build; anything unexpected is refused."""
-        from ostraka.release.certificate_format import parsed
+        from ostraka.release.certificate_format import parse
 
-        return parsed(text)
+        return parse(text)
 
     def __str__(self) -> str:
         """The promise in plain words; what mathematicians ask for stands below."""

@@ -25,7 +25,7 @@ from ostraka.release.certificate import (
 )
 from ostraka.tensors import canonical_json, parse_json
 
-__all__ = ["FORMAT", "parsed", "written"]
+__all__ = ["FORMAT", "parse", "write"]
 
 # Raise this number with every change of the fields or of their meaning; readers of old numbers
 # stay, each with a file in the tests.
@@ -52,7 +52,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 T = TypeVar("T")
 
 
-def written(promised: Certificate) -> str:
+def write(promised: Certificate) -> str:
     """Canonical JSON."""
     content = plain(promised)
     kind = next(name for name, kind in _KINDS.items() if isinstance(promised.particular, kind))
@@ -61,7 +61,7 @@ def written(promised: Certificate) -> str:
     return canonical_json(content)
 
 
-def parsed(text: str) -> Certificate:
+def parse(text: str) -> Certificate:
     """Parse, check every field, then build; anything unexpected is refused."""
     content = parse_json(text, "certificate")
     number = content.pop("format", None)

@@ -91,7 +91,7 @@ def _features(graph: Graph, task: Task, rows: str) -> str:
     Centre, scale, project, divide, clip, append the constant.
     """
     given = task.preprocessing
-    x = _mapped(graph, task, rows) if given.arrays() else rows
+    x = _map(graph, task, rows) if given.arrays() else rows
     radius = graph.number(given.radius)
     peak = graph.add("ReduceMax", graph.add("Abs", x), axes=[1], keepdims=1)
     far = graph.add("Greater", graph.add("Div", peak, radius), graph.number(SQUARES_FIT))
@@ -112,7 +112,7 @@ def _features(graph: Graph, task: Task, rows: str) -> str:
     return x
 
 
-def _mapped(graph: Graph, task: Task, rows: str) -> str:
+def _map(graph: Graph, task: Task, rows: str) -> str:
     """((x − center)/scale)·components.
 
     A row that leaves the doubles becomes 0, unless the sample itself is not finite.

@@ -49,9 +49,9 @@ class Outlook:
 
     def describe(self, classes: tuple[Any, ...]) -> str:
         """The same in sentences."""
-        return " ".join((self._rehearsed(), self._guessing(classes), UNMEASURED)).strip()
+        return " ".join((self._say_rehearsal(), self._guessing(classes), UNMEASURED)).strip()
 
-    def _rehearsed(self) -> str:
+    def _say_rehearsal(self) -> str:
         if self.agreement is None:
             return ""
         return (

@@ -60,7 +60,7 @@ class Refitting(Protocol):
         """By which a certificate names it."""
         ...
 
-    def remade(
+    def remake(
         self,
         statistic: NDArray[np.float64],
         certificate: Certificate,
@@ -123,7 +123,7 @@ class _Outcome:
     @property
     def digest(self) -> str:
         """Sha256 of the file that was read, or of what `save` writes: its name in a ledger."""
-        return self._digest or hashlib.sha256(self._written()).hexdigest()
+        return self._digest or hashlib.sha256(self._write()).hexdigest()
 
     def refit(
         self,
@@ -152,10 +152,10 @@ class _Outcome:
         if used.digest != self.certificate.poll:
             allowed = f"the poll {str(self.certificate.poll)[:12]}... that it came from"
             raise ParameterError("poll", got=f"the poll {used.digest[:12]}...", allowed=allowed)
-        model = used.remade(self.statistic, self.certificate, penalty, student)
+        model = used.remake(self.statistic, self.certificate, penalty, student)
         return replace(self, model=model)
 
-    def _written(self) -> bytes:
+    def _write(self) -> bytes:
         task = self.model.task
         metadata = {
             "ostraka": FORMAT,
@@ -205,7 +205,7 @@ class Release(_Outcome):
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
-        return self._written()
+        return self._write()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Release:

@@ -7,7 +7,7 @@ before any label is seen.
 
 from __future__ import annotations
 
-from ostraka.solve.accelerated import accelerated, check_tolerance, step_bound, tightest_tolerance
+from ostraka.solve.accelerated import accelerate, check_tolerance, step_bound, tightest_tolerance
 from ostraka.solve.losses import Array
 from ostraka.solve.newton import conjugate_gradient_direction, exact_direction, newton
 from ostraka.solve.risk import Risk, RiskShape
@@ -44,7 +44,7 @@ def minimise(risk: Risk, tolerance: float | None = None) -> Solution:
     route = "newton" if dense else "newton-cg"
     end = newton(risk, tolerance, direction, _warm_start(risk))
     if not end.gradient_bound <= tolerance:
-        end, route = accelerated(risk, tolerance), "accelerated"
+        end, route = accelerate(risk, tolerance), "accelerated"
     return Solution(
         point=end.w, gradient_bound=end.gradient_bound, lambda_=risk.lambda_, route=route
     )

@@ -28,7 +28,7 @@ from ostraka.solve.newton import Iterate, evaluate
 from ostraka.solve.risk import Risk, RiskShape
 
 __all__ = [
-    "accelerated",
+    "accelerate",
     "step_bound",
     "accelerated_steps",
     "plain_steps",
@@ -100,7 +100,7 @@ def plain_steps(shape: RiskShape, tolerance: float) -> int:
     return math.ceil(min(by_falls, by_shares)) + 1
 
 
-def accelerated(risk: Risk, tolerance: float) -> Iterate:
+def accelerate(risk: Risk, tolerance: float) -> Iterate:
     """A point whose certified gradient bound is at most `tolerance`."""
     shape = risk.shape
     theta = _theta(shape)

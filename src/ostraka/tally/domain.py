@@ -75,7 +75,7 @@ class Ball:
             return np.flatnonzero(far | (np.abs(near).sum(axis=1) > self.length))
         return np.flatnonzero(far | (np.einsum("ij,ij->i", near, near) > self.length**2))
 
-    def rounded(self, vectors: NDArray[np.float64]) -> Units:
+    def round_entries(self, vectors: NDArray[np.float64]) -> Units:
         """Vectors (rows, in units), rounded and shortened into the ball; 0 if not finite."""
         finite = np.isfinite(vectors).all(axis=1, keepdims=True)
         vectors = np.ascontiguousarray(np.where(finite, vectors, 0.0))

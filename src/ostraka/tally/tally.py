@@ -94,7 +94,7 @@ class Tally:
         if contribution.poll != self.poll.digest:
             raise OtherPollError(contribution.party, contribution.poll, self.poll.digest)
         self._check_kind(contribution)
-        names = self._expected([contribution.party])
+        names = self._find_domain([contribution.party])
         if contribution.n_persons is None:
             self._sum.add_rows(contribution.values[None], names)
             self._note(names, 1)
@@ -109,7 +109,7 @@ class Tally:
         `values`: vectors as rows, or the counts (N, K) of their ballots.
         """
         self._check_unit("party", "row")
-        forms = self._expected(distinct([canonical(name) for name in names]))
+        forms = self._find_domain(distinct([canonical(name) for name in names]))
         self._check_room(len(forms))
         if isinstance(self.poll.domain, Ball):
             self._sum.add_rows(block, forms)
@@ -121,12 +121,12 @@ class Tally:
         """Count a holder's persons, whose vectors (or ballots) sum to `total`."""
         self._check_unit("person")
         n = count("n_persons", n_persons, 0, MOST_PARTIES)
-        names = self._expected([canonical(holder)])
+        names = self._find_domain([canonical(holder)])
         self._check_room(n)
         self._sum.add_sum(total, n)
         self._note(names, n)
 
-    def _expected(self, names: list[str]) -> list[str]:
+    def _find_domain(self, names: list[str]) -> list[str]:
         """Refuse strangers and parties that were already counted."""
         for name in names:
             if self._roll is not None and name not in self._roll:
@@ -139,7 +139,7 @@ class Tally:
         if given.kind is Kind.CLASSIFIER:
             raise InputError(
                 f"Party {given.party} sent a classifier, which has not voted yet.",
-                "Let it vote first: `Poll.opened(contribution)`, with the auxiliary set.",
+                "Let it vote first: `Poll.open(contribution)`, with the auxiliary set.",
             )
         of_persons = given.n_persons is not None
         if of_persons is not (self.poll.promise.protects == "person"):

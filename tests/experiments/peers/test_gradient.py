@@ -13,9 +13,9 @@ from ostraka.experiments.peers.gradient import (
     PUBLIC_GRID,
     Schedule,
     blocks_of,
-    clipped_sum,
-    measured,
-    trained,
+    measure_settings,
+    sum_clipped,
+    train,
 )
 from ostraka.mechanism.geometry import class_basis
 from ostraka.party.rows import Parties
@@ -29,7 +29,7 @@ FEW_STEPS = replace(ONCE, clip=0.5, local_steps=4, local_step=2.0)
 def sums(data: PeerData, models: np.ndarray, schedule: Schedule) -> np.ndarray:
     contrasts = class_basis(data.n_classes).astype(np.float32)
     clips = np.full(models.shape[1], schedule.clip, dtype=np.float32)
-    return clipped_sum(blocks_of(data), models.astype(np.float32), contrasts, clips, schedule)
+    return sum_clipped(blocks_of(data), models.astype(np.float32), contrasts, clips, schedule)
 
 
 def some_models(data: PeerData, n: int = 3) -> np.ndarray:
@@ -131,7 +131,7 @@ def test_the_noise_of_a_round_is_not_below_an_independent_calibration() -> None:
         )
 
     needed = brentq(curve, 0.1, 1000.0) * 2.0 * schedule.clip * np.sqrt(schedule.rounds)
-    (weights,) = trained(data, [schedule], epsilon, delta, np.random.default_rng(3), n_draws)
+    (weights,) = train(data, [schedule], epsilon, delta, np.random.default_rng(3), n_draws)
     contrasts = (weights @ class_basis(3)).reshape(n_draws, -1)
     # Four independent noises, each times step/M; the model hardly moves, so
     # that clipping and ridge change nothing of note.
@@ -157,7 +157,7 @@ def test_accuracy_tends_to_the_pool_as_epsilon_grows_and_to_chance_as_it_falls(
     assert len(free) == 2
     assert min(free) > pool - 0.03
     schedule = [replace(DESCENT_GRID[0], directions=None)]
-    (noisy,) = measured(
+    (noisy,) = measure_settings(
         schedule,
         data=data,
         epsilon=1e-3,
@@ -172,7 +172,7 @@ def test_the_generator_decides() -> None:
     data = peer_data(2, n_parties=20)
     grid = PUBLIC_GRID[::12]
     first, again, other = (
-        measured(
+        measure_settings(
             grid,
             data=data,
             epsilon=1.0,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ostraka.experiments.peers import PEERS
-from ostraka.experiments.peers.local import planned_for, summed_noise
+from ostraka.experiments.peers.local import plan_for, sum_noise
 from ostraka.mechanism import RoundedGaussian
 from ostraka.mechanism.l2_delta import delta_bound
 from ostraka.mechanism.laws import UnitL2, variance
@@ -18,7 +18,7 @@ run = PEERS["local-dp"].accuracies
 @pytest.mark.parametrize("epsilon", [0.1, 10.0])
 def test_each_report_alone_keeps_the_promise(n_classes: int, epsilon: float) -> None:
     data = peer_data(n_classes, equal=False)
-    method, mechanism = planned_for(data, epsilon, 1e-6)
+    method, mechanism = plan_for(data, epsilon, 1e-6)
     reports = np.vstack([rows for _, rows in method.contribute(data.parties, Work())])
     assert len(reports) == len(data.parties)
     assert method.domain.outside(reports).size == 0
@@ -35,15 +35,15 @@ def test_each_report_alone_keeps_the_promise(n_classes: int, epsilon: float) -> 
 
 
 def test_without_delta_it_is_pure() -> None:
-    method, mechanism = planned_for(peer_data(2), 0.5, 0.0)
+    method, mechanism = plan_for(peer_data(2), 0.5, 0.0)
     assert mechanism.law.scale * 0.5 >= 2 * method.domain.length * (1.0 - 1e-12)
 
 
 def test_every_party_adds_noise_of_its_own_and_the_plan_knows_it() -> None:
     data = peer_data(3, n_parties=100)
-    _, mechanism = planned_for(data, 1.0, 1e-6)
+    _, mechanism = plan_for(data, 1.0, 1e-6)
     generator = np.random.default_rng(0)
-    noise = np.stack([summed_noise(mechanism, 100, generator) for _ in range(300)])
+    noise = np.stack([sum_noise(mechanism, 100, generator) for _ in range(300)])
     # At least 600 numbers: the variance is known to 6 %; half of it, or twice, does not happen.
     assert 50.0 * variance(mechanism.law) < noise.var() < 200.0 * variance(mechanism.law)
     on_the_mean = np.sqrt(100.0 * variance(mechanism.law)) * mechanism.grid / 100.0

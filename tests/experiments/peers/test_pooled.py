@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ostraka.experiments.peers import PEERS, PeerData
-from ostraka.experiments.peers.data import best, gaussian_scale, narrowed
+from ostraka.experiments.peers.data import best, gaussian_scale, narrow_data
 from ostraka.experiments.peers.pooled import logistic_regression
 from ostraka.experiments.tasks import Test as Measure
 from ostraka.party.rows import Parties
@@ -87,9 +87,9 @@ def test_every_peer_says_what_it_promises() -> None:
 
 def test_fewer_directions_keep_rows_in_the_ball() -> None:
     data = peer_data(3, d=12)
-    assert narrowed(data, None) is data
-    assert narrowed(data, 12) is data
-    narrow = narrowed(data, 10)
+    assert narrow_data(data, None) is data
+    assert narrow_data(data, 12) is data
+    narrow = narrow_data(data, 10)
     for rows in (narrow.auxiliary, narrow.parties.features, narrow.test.features):
         assert rows.shape[1] == 10
         assert np.linalg.norm(rows, axis=1).max() <= 1.0

@@ -18,7 +18,7 @@ from ostraka.methods.after_noise.denoise import (
     feasible_labels,
     onto_simplex,
     ridge,
-    self_trained,
+    self_train,
 )
 from ostraka.public.whitening import Whitening
 from ostraka.solve.losses import Array
@@ -156,7 +156,7 @@ def test_a_model_that_is_sure_of_itself_stays_so() -> None:
         [rng.standard_normal((200, 3)) * 0.05 + centre for centre in 0.8 * np.eye(3)]
     )
     weights = np.eye(3)
-    kept = self_trained(features, weights)
+    kept = self_train(features, weights)
     assert ((features @ kept).argmax(axis=1) == (features @ weights).argmax(axis=1)).all()
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostraka.methods.after_noise.shift import ALARM, remark, shrunken, surprise, tilted
+from ostraka.methods.after_noise.shift import ALARM, remark, shrink, surprise, tilt
 from ostraka.methods.base import Options
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.solve.losses import Array
@@ -113,18 +113,18 @@ def test_too_little_declared_noise_is_noticed() -> None:
 def test_shrinking_takes_away_what_is_noise() -> None:
     rng = np.random.default_rng(3)
     noise = rng.standard_normal(400)
-    assert np.linalg.norm(shrunken(noise, np.ones(400))) < 0.3 * np.linalg.norm(noise)
+    assert np.linalg.norm(shrink(noise, np.ones(400))) < 0.3 * np.linalg.norm(noise)
     assert np.linalg.norm(
-        shrunken(50.0 * noise, np.ones(400)) - 50.0 * noise
+        shrink(50.0 * noise, np.ones(400)) - 50.0 * noise
     ) < 0.01 * np.linalg.norm(50.0 * noise)
-    assert not shrunken(np.zeros(5), np.ones(5)).any()
+    assert not shrink(np.zeros(5), np.ones(5)).any()
 
 
 def test_tilted_shares_reach_a_mean_that_can_be_reached() -> None:
     rng = np.random.default_rng(4)
     white = rng.standard_normal((2000, 5))
     target = np.array([0.5, -0.3, 0.0, 0.2, -0.1])
-    shares = tilted(white, target, 1e-6)
+    shares = tilt(white, target, 1e-6)
     assert abs(shares.sum() - 1.0) <= 1e-12
     assert (shares >= 0.0).all()
     assert np.abs(shares @ white - target).max() <= 1e-4
@@ -143,7 +143,7 @@ def test_tilting_ends_with_shares_wherever_it_aims(seed: int, penalty: float, si
     rng = np.random.default_rng(seed)
     white = rng.standard_normal((50, 3))
     with np.errstate(all="ignore"):
-        shares = tilted(white, size * rng.standard_normal(3), penalty)
+        shares = tilt(white, size * rng.standard_normal(3), penalty)
     assert np.isfinite(shares).all()
     assert abs(shares.sum() - 1.0) <= 1e-9
 

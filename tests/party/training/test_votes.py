@@ -30,6 +30,7 @@ from ostraka.party.rows import Parties, number_of
 from ostraka.party.training import votes, workers
 from ostraka.party.training.ensemble import linear_counts
 from ostraka.party.training.linear import train
+from ostraka.party.training.parameters import train_linear
 from ostraka.party.training.templates import Maker
 from ostraka.party.training.votes import (
     blank_votes,
@@ -37,7 +38,6 @@ from ostraka.party.training.votes import (
     count_votes,
     linear_parameters,
     local_votes,
-    trained_linear,
 )
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.task import Task
@@ -540,7 +540,7 @@ class TestOrderAndForm:
         found = list(parameters_of(parties, n_classes, loss))
         assert [name for names, _ in found for name in names] == parties.names
         assert (np.concatenate([part for _, part in found]) == weights).all()
-        alone = trained_linear(parties, n_classes, 1e-3, loss, 1, None)
+        alone = train_linear(parties, n_classes, 1e-3, loss, 1, None)
         assert (np.concatenate(list(alone)) == weights).all()
 
     def test_no_rows_are_no_parties(self) -> None:

@@ -40,9 +40,9 @@ __all__ = [
     "Peer",
     "PeerData",
     "best",
-    "finished",
+    "finish",
     "gaussian_scale",
-    "narrowed",
+    "narrow_data",
 ]
 
 DIRECTIONS = (10, 50, None)
@@ -103,7 +103,7 @@ def best(candidates: Sequence[list[float]]) -> int:
 
 
 @lru_cache(maxsize=2 * len(DIRECTIONS))
-def narrowed(data: PeerData, directions: int | None) -> PeerData:
+def narrow_data(data: PeerData, directions: int | None) -> PeerData:
     """The same split in the widest directions of its auxiliary set: public, and costs no budget."""
     if directions is None or directions >= data.auxiliary.shape[1]:
         return data
@@ -113,8 +113,8 @@ def narrowed(data: PeerData, directions: int | None) -> PeerData:
     return replace(data, auxiliary=data.auxiliary @ basis, parties=parties, test=test)
 
 
-def finished(data: PeerData, models: Array) -> Array:
-    """Models (n, p, K) fitted to their own labels: `denoise.self_trained` for many at once.
+def finish(data: PeerData, models: Array) -> Array:
+    """Models (n, p, K) fitted to their own labels: `denoise.self_train` for many at once.
 
     Each labels all auxiliary rows.
     """

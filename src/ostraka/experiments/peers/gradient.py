@@ -51,9 +51,9 @@ from ostraka.experiments.peers.data import (
     DIRECTIONS,
     PeerData,
     best,
-    finished,
+    finish,
     gaussian_scale,
-    narrowed,
+    narrow_data,
 )
 from ostraka.mechanism.geometry import class_basis
 from ostraka.solve.losses import Array
@@ -124,24 +124,24 @@ def descent(
     data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
 ) -> list[float]:
     """DP-GD."""
-    return tuned(DESCENT_GRID, data, epsilon, delta, generator, n_draws)
+    return tune(DESCENT_GRID, data, epsilon, delta, generator, n_draws)
 
 
 def averaging(
     data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
 ) -> list[float]:
     """DP-FedAvg."""
-    return tuned(AVERAGING_GRID, data, epsilon, delta, generator, n_draws)
+    return tune(AVERAGING_GRID, data, epsilon, delta, generator, n_draws)
 
 
 def descent_public(
     data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
 ) -> list[float]:
     """DP-GD, finished on the auxiliary set."""
-    return tuned(PUBLIC_GRID, data, epsilon, delta, generator, n_draws)
+    return tune(PUBLIC_GRID, data, epsilon, delta, generator, n_draws)
 
 
-def tuned(
+def tune(
     grid: Sequence[Schedule],
     data: PeerData,
     epsilon: float,
@@ -150,7 +150,9 @@ def tuned(
     n_draws: int,
 ) -> list[float]:
     """The accuracies of the best setting of a shortlist, with fresh noise (see `best`)."""
-    measure = partial(measured, data=data, epsilon=epsilon, delta=delta, generator=generator)
+    measure = partial(
+        measure_settings, data=data, epsilon=epsilon, delta=delta, generator=generator
+    )
     first = measure(grid, n_draws=min(TUNING_DRAWS, n_draws))
     shortlist = sorted(range(len(grid)), key=lambda position: -float(np.mean(first[position])))[
         :SHORTLIST
@@ -159,7 +161,7 @@ def tuned(
     return measure([grid[winner]], n_draws=n_draws)[0]
 
 
-def measured(
+def measure_settings(
     grid: Sequence[Schedule],
     *,
     data: PeerData,
@@ -179,18 +181,18 @@ def measured(
         for public in (False, True)
     }
     for batch in _batches(trainings, n_draws):
-        narrow = narrowed(data, batch[0].directions)
-        models = trained(narrow, batch, epsilon, delta, generator, n_draws)
+        narrow = narrow_data(data, batch[0].directions)
+        models = train(narrow, batch, epsilon, delta, generator, n_draws)
         for schedule, weights in zip(batch, models):
             for public in (False, True):
                 if schedule in finishes[public]:
                     results[replace(schedule, public=public)] = accuracies(
-                        finished(narrow, weights) if public else weights, narrow.test
+                        finish(narrow, weights) if public else weights, narrow.test
                     )
     return [results[schedule] for schedule in grid]
 
 
-def trained(
+def train(
     data: PeerData,
     batch: Sequence[Schedule],
     epsilon: float,
@@ -212,7 +214,7 @@ def trained(
     models = np.zeros((data.auxiliary.shape[1], len(clips), contrasts.shape[1]), dtype=np.float32)
     for _ in range(first.rounds):
         noise = sigmas * generator.standard_normal(models.shape, dtype=np.float32)
-        update = (clipped_sum(blocks, models, contrasts, clips, first) + noise) / np.float32(
+        update = (sum_clipped(blocks, models, contrasts, clips, first) + noise) / np.float32(
             len(data.parties)
         )
         models -= steps * (update + np.float32(RIDGE) * models)
@@ -262,7 +264,7 @@ def _equal_blocks(data: PeerData, members: NDArray[np.intp], size: int) -> Itera
         )
 
 
-def clipped_sum(
+def sum_clipped(
     blocks: Sequence[Block], models: Single, contrasts: Single, clips: Single, schedule: Schedule
 ) -> Single:
     """Σ_j of the parties' updates (signed as gradients), each shortened to C, for all models."""
@@ -319,7 +321,7 @@ def _per_model(values: Sequence[float], n_draws: int) -> Single:
 def _batches(grid: Sequence[Schedule], n_draws: int) -> Iterator[list[Schedule]]:
     """Settings that can share passes over the rows."""
 
-    def shared(schedule: Schedule) -> tuple[int, int, int, float]:
+    def share(schedule: Schedule) -> tuple[int, int, int, float]:
         return (
             schedule.directions or 0,
             schedule.rounds,
@@ -328,6 +330,6 @@ def _batches(grid: Sequence[Schedule], n_draws: int) -> Iterator[list[Schedule]]
         )
 
     at_once = max(1, MODELS_AT_ONCE // n_draws)
-    for _, members in groupby(sorted(grid, key=shared), key=shared):
+    for _, members in groupby(sorted(grid, key=share), key=share):
         alike = list(members)
         yield from (alike[start : start + at_once] for start in range(0, len(alike), at_once))

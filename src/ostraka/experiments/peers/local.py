@@ -34,7 +34,7 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.promise import Promise
 from ostraka.solve.losses import Array
 
-__all__ = ["planned_for", "randomised_moments", "summed_noise"]
+__all__ = ["plan_for", "randomised_moments", "sum_noise"]
 
 NUMBERS_AT_ONCE = 2**22
 
@@ -43,15 +43,15 @@ def randomised_moments(
     data: PeerData, epsilon: float, delta: float, generator: np.random.Generator, n_draws: int
 ) -> list[float]:
     """The moments of randomised reports, and the model that `moments` makes from them."""
-    method, mechanism = planned_for(data, epsilon, delta)
+    method, mechanism = plan_for(data, epsilon, delta)
     blocks = method.contribute(data.parties, Work())
     total = sum((rows.sum(axis=0) for _, rows in blocks), np.zeros(mechanism.dimension, np.int64))
     unit, n_parties = mechanism.grid / len(data.parties), len(data.parties)
-    noisy = (total + summed_noise(mechanism, n_parties, generator) for _ in range(n_draws))
+    noisy = (total + sum_noise(mechanism, n_parties, generator) for _ in range(n_draws))
     return [accuracy(method.weights(unit * reports, mechanism), data.test) for reports in noisy]
 
 
-def planned_for(data: PeerData, epsilon: float, delta: float) -> tuple[Moments, Mechanism]:
+def plan_for(data: PeerData, epsilon: float, delta: float) -> tuple[Moments, Mechanism]:
     """The method whose noise on the mean is that of M randomised reports, with one party's law."""
     auxiliary = AuxiliarySet(data.auxiliary, tuple(range(data.n_classes)))
     promise = Promise(epsilon=epsilon, delta=delta)
@@ -60,7 +60,7 @@ def planned_for(data: PeerData, epsilon: float, delta: float) -> tuple[Moments, 
     return method, method.mechanism(promise, n_units)
 
 
-def summed_noise(mechanism: Mechanism, n_parties: int, generator: np.random.Generator) -> Array:
+def sum_noise(mechanism: Mechanism, n_parties: int, generator: np.random.Generator) -> Array:
     """The sum of one independent draw for each party, in units of the lattice."""
     portions = _portions(n_parties, mechanism.dimension)
     drawn = [mechanism.law.rehearse(generator, size).sum(axis=0) for size in portions]

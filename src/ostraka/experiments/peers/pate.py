@@ -46,12 +46,12 @@ from ostraka.experiments.peers.data import (
     DIRECTIONS,
     PeerData,
     best,
-    finished,
+    finish,
     gaussian_scale,
-    narrowed,
+    narrow_data,
 )
 from ostraka.party.training.ensemble import linear_counts
-from ostraka.party.training.parameters import trained_linear
+from ostraka.party.training.parameters import train_linear
 from ostraka.public.classes import Indices
 from ostraka.solve.losses import Array
 
@@ -119,13 +119,13 @@ def gnmax(
     """PATE with GNMax."""
 
     def measure(directions: int | None, asked: int) -> list[list[float]]:
-        narrow = narrowed(data, directions)
+        narrow = narrow_data(data, directions)
         return _students(
             narrow,
             [gnmax_labels(votes(narrow), asked, epsilon, delta, generator) for _ in range(n_draws)],
         )
 
-    return _tuned(measure, list(product(DIRECTIONS, _distinct(ASKED, len(data.auxiliary)))))
+    return _tune(measure, list(product(DIRECTIONS, _distinct(ASKED, len(data.auxiliary)))))
 
 
 def confident_gnmax(
@@ -134,14 +134,14 @@ def confident_gnmax(
     """PATE with Confident-GNMax."""
 
     def measure(directions: int | None, setting: Confidence) -> list[list[float]]:
-        narrow, n_parties = narrowed(data, directions), len(data.parties)
+        narrow, n_parties = narrow_data(data, directions), len(data.parties)
         labelled = [
             confident_labels(votes(narrow), n_parties, setting, epsilon, delta, generator)
             for _ in range(n_draws)
         ]
         return _students(narrow, labelled)
 
-    return _tuned(measure, list(product(DIRECTIONS, CONFIDENT_GRID)))
+    return _tune(measure, list(product(DIRECTIONS, CONFIDENT_GRID)))
 
 
 def gnmax_labels(
@@ -204,13 +204,13 @@ def passes(
 @lru_cache(maxsize=len(DIRECTIONS))
 def votes(data: PeerData) -> Counts:
     """The parties' votes on all auxiliary rows, N×K: teachers train once, whatever ε."""
-    batches = trained_linear(data.parties, data.n_classes, LAMBDA, "logistic", 1, None)
+    batches = train_linear(data.parties, data.n_classes, LAMBDA, "logistic", 1, None)
     counted = [linear_counts(weights, data.auxiliary, data.n_classes) for weights in batches]
     counts: Counts = np.sum(counted, axis=0)
     return counts
 
 
-def _tuned(
+def _tune(
     measure: Callable[..., list[list[float]]], grid: Sequence[tuple[Any, ...]]
 ) -> list[float]:
     """The accuracies of the best setting with its best student, with fresh noise."""
@@ -223,8 +223,8 @@ def _tuned(
 
 def _students(data: PeerData, labelled: Sequence[Labels]) -> list[list[float]]:
     """Accuracies of every kind of student, each with one number per draw."""
-    fitted = np.concatenate([_fitted(data, labels) for labels in labelled])
-    both = np.stack([fitted, finished(data, fitted)])  # PATE's students are semi-supervised
+    fitted = np.concatenate([_fit(data, labels) for labels in labelled])
+    both = np.stack([fitted, finish(data, fitted)])  # PATE's students are semi-supervised
     found = np.array(accuracies(both.reshape(-1, *fitted.shape[1:]), data.test))
     kinds: list[list[float]] = (
         found.reshape(2, len(labelled), len(PENALTIES))
@@ -235,7 +235,7 @@ def _students(data: PeerData, labelled: Sequence[Labels]) -> list[list[float]]:
     return kinds
 
 
-def _fitted(data: PeerData, labels: Labels) -> Array:
+def _fit(data: PeerData, labels: Labels) -> Array:
     """Ridge students, one for each penalty: (penalties, p, K)."""
     n_labels, n_classes = len(labels.rows), data.n_classes
     if n_labels == 0:

@@ -9,7 +9,7 @@
                         distributed differently (`shift`)
 
 A noisy Y need not belong to any labelling. `feasible_labels` finds soft labels whose statistic is
-nearest to it. `ridge` fits them, with a penalty that grows with the noise. `self_trained` lets the
+nearest to it. `ridge` fits them, with a penalty that grows with the noise. `self_train` lets the
 model label X once more and fits its own answers, which smooths out what the noise bent. None of
 this sees private data, so none of it needs a bound, and a failure of it would only cost accuracy.
 """
@@ -28,7 +28,7 @@ __all__ = [
     "feasible_labels",
     "onto_simplex",
     "ridge",
-    "self_trained",
+    "self_train",
     "uniform",
 ]
 
@@ -130,7 +130,7 @@ def ridge(features: Array, labels: Array, penalty: float, shares: Array | None =
     return weights
 
 
-def self_trained(
+def self_train(
     features: Array, weights: Array, shares: Array | None = None, penalty: float | None = None
 ) -> Array:
     """Fit the model's own answers on X, with a penalty of K/N unless another is given."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from ostraka.solve.losses import Array
 
-__all__ = ["ALARM", "remark", "shrunken", "surprise", "tilted"]
+__all__ = ["ALARM", "remark", "shrink", "surprise", "tilt"]
 
 ALARM = 5.0
 """Standard deviations: noise alone hardly ever gets there, a shift that matters goes far beyond."""
@@ -59,13 +59,13 @@ def remark(shift: float | None, weighted: bool) -> str | None:
     )
 
 
-def shrunken(gaps: Array, variances: Array) -> Array:
+def shrink(gaps: Array, variances: Array) -> Array:
     """The gaps, less what noise has added to them on the whole   [James and Stein 1961]."""
     kept: Array = gaps * max(0.0, 1.0 - gaps.size / max(_squares(gaps, variances), 1.0))
     return kept
 
 
-def tilted(white: Array, target: Array, penalty: float) -> Array:
+def tilt(white: Array, target: Array, penalty: float) -> Array:
     """Shares q ∝ exp(θ·z_i) with Σ q_i z_i near the target.
 
     Newton's method on log Σ exp(θ·z_i) − θ·target + penalty‖θ‖²/2, which is convex; the penalty

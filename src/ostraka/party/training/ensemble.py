@@ -73,7 +73,7 @@ def linear_counts(
     if not 1 <= chunk_parties <= PARTIES_PER_BYTE:
         raise ParameterError("chunk_parties", got=chunk_parties, allowed=f"1 to {PARTIES_PER_BYTE}")
     counts = np.zeros((n_classes, n_samples), dtype=np.int64)
-    blocks = list(_rotated_blocks(given, first, n_classes, chunk_parties))
+    blocks = list(_rotate_blocks(given, first, n_classes, chunk_parties))
     for start in range(0, n_samples, chunk_rows):
         samples = slice(start, start + chunk_rows)
         rows = _whole_rows(features[samples])
@@ -92,7 +92,7 @@ def _check_weights(weights: NDArray[Any], n_features: int, n_classes: int) -> No
         raise InputError(f"weights are of type {weights.dtype}.", "Give real numbers.")
 
 
-def _rotated_blocks(
+def _rotate_blocks(
     weights: NDArray[Any], first: NDArray[Any] | None, n_classes: int, chunk_parties: int
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Parties grouped by first class, with their columns in the order in which ties are decided."""
@@ -138,7 +138,7 @@ def _block_counts(
 ) -> NDArray[np.uint8]:
     """Count the votes of a block of parties on a block of samples: (K, samples)."""
     if parties.shape[0] == 1:
-        for_second = _counted(_scores(parties[0], features) >= 0.0)
+        for_second = _count(_scores(parties[0], features) >= 0.0)
         return np.stack((parties.shape[2] - for_second, for_second))
     best = _scores(parties[0], features)
     votes = np.zeros(best.shape, dtype=np.min_scalar_type(n_classes - 1))
@@ -148,7 +148,7 @@ def _block_counts(
         # the latest one is the maximum, which numpy computes many times faster than a masked write.
         np.maximum(votes, (scores > best).view(np.uint8) * votes.dtype.type(index), out=votes)
         np.maximum(best, scores, out=best)
-    return np.stack([_counted(votes == index) for index in range(n_classes)])
+    return np.stack([_count(votes == index) for index in range(n_classes)])
 
 
 def _scores(weights: NDArray[np.float64], features: Features) -> Scores:
@@ -156,7 +156,7 @@ def _scores(weights: NDArray[np.float64], features: Features) -> Scores:
     return scores
 
 
-def _counted(chosen: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def _count(chosen: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Sum a block of votes over its parties, byte by byte."""
     sums: NDArray[np.uint8] = np.add.reduce(chosen.view(np.uint8), axis=0, dtype=np.uint8)
     return sums

@@ -98,7 +98,7 @@ def load_classifier(
     target = Path(path)
     read = _reader(target.name)  # before the file is opened
     content = read_regular(target, "classifier file", limits.file_bytes)
-    return read(target.name, _not_empty(target.name, content), _checked_names(trusted), limits)
+    return read(target.name, _not_empty(target.name, content), _check_names(trusted), limits)
 
 
 def load_classifier_bytes(
@@ -113,7 +113,7 @@ def load_classifier_bytes(
     if len(content) > limits.file_bytes:
         problem = f"{name} has {len(content)} bytes, more than {limits.file_bytes}"
         raise FormatError("classifier file", problem)
-    return read(name, _not_empty(name, bytes(content)), _checked_names(trusted), limits)
+    return read(name, _not_empty(name, bytes(content)), _check_names(trusted), limits)
 
 
 _Reader: TypeAlias = Callable[[str, bytes, frozenset[str], Limits], LoadedClassifier]
@@ -133,7 +133,7 @@ def _not_empty(name: str, content: bytes) -> bytes:
     return content
 
 
-def _checked_names(trusted: Iterable[str]) -> frozenset[str]:
+def _check_names(trusted: Iterable[str]) -> frozenset[str]:
     # A single text would become a list of letters.
     names = () if isinstance(trusted, str) else tuple(trusted)
     if isinstance(trusted, str) or not all(isinstance(name, str) for name in names):

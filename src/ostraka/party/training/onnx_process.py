@@ -74,7 +74,7 @@ class OnnxModel:
     def __init__(self, file: str, content: bytes, limits: Limits) -> None:
         self._file, self._content, self._limits = file, content, limits
         self._lock, self._closed = threading.Lock(), False
-        self._worker, self.signature = self._loaded()
+        self._worker, self.signature = self._load()
 
     def predict(self, rows: Samples) -> Array:
         """The label of each row, int64 or str."""
@@ -90,14 +90,14 @@ class OnnxModel:
             self._closed = True
             self._worker.close()
 
-    def _loaded(self) -> tuple[Worker, Signature]:
+    def _load(self) -> tuple[Worker, Signature]:
         worker = Worker(self._file, self._limits)
         return worker, worker.load(self._content)
 
     def _running(self) -> Worker:
         with self._lock:
             if self._worker.has_ended and not self._closed:
-                self._worker, self.signature = self._loaded()
+                self._worker, self.signature = self._load()
             return self._worker
 
     def _answers(self, kind: Kind, rows: Samples) -> Array:
@@ -160,7 +160,7 @@ class Worker:
     def __init__(self, file: str, limits: Limits) -> None:
         self._file, self._limits = file, limits
         self._lock = threading.Lock()
-        self._process = _started(limits)
+        self._process = _start(limits)
         self._owner = os.getpid()
         self._end = weakref.finalize(self, _end, self._process, self._owner)
         kind, array = self._exchange(None, START_SECONDS, ANSWER_BYTES)
@@ -173,15 +173,15 @@ class Worker:
 
     def load(self, content: bytes) -> Signature:
         """Hand over the file."""
-        signature = self._asked(Kind.MODEL, np.frombuffer(content, np.uint8), ANSWER_BYTES)
+        signature = self._ask_part(Kind.MODEL, np.frombuffer(content, np.uint8), ANSWER_BYTES)
         try:
             return Signature.from_array(signature)
         except FormatError as error:
-            raise self._failed("answer", f"answers nonsense ({error.problem})") from error
+            raise self._fail("answer", f"answers nonsense ({error.problem})") from error
 
     def ask(self, kind: Kind, rows: Array) -> Array:
         """Ask about these rows."""
-        return self._asked(
+        return self._ask_part(
             kind, rows, min(self._limits.memory_bytes, ANSWER_BYTES * (1 + rows.shape[0]))
         )
 
@@ -194,7 +194,7 @@ class Worker:
         """End the process and wait until it is gone."""
         self._end()
 
-    def _asked(self, kind: Kind, array: Array, bytes_bound: int) -> Array:
+    def _ask_part(self, kind: Kind, array: Array, bytes_bound: int) -> Array:
         with self._lock:
             got, answer = self._exchange((kind, array), self._limits.seconds, bytes_bound)
         if got == Kind.ANSWER:
@@ -203,11 +203,11 @@ class Worker:
             self.close()
             raise FormatError("ONNX classifier", f"{self._file}: {text_of(answer)}")
         if got == Kind.OUT_OF_MEMORY:
-            raise self._failed(
+            raise self._fail(
                 "memory",
                 f"needs more than {_readable(self._limits.memory_bytes)} of memory and was stopped",
             )
-        raise self._failed("answer", f"could not answer ({text_of(answer)})")
+        raise self._fail("answer", f"could not answer ({text_of(answer)})")
 
     def _exchange(
         self, sent: tuple[Kind, Array] | None, seconds: float, bytes_bound: int
@@ -222,17 +222,17 @@ class Worker:
             if sent is not None:
                 self._send(*sent, deadline)
             header = FrameHeader.from_bytes(
-                bytes(self._received(HEADER_BYTES, deadline)), bytes_bound=bytes_bound
+                bytes(self._receive(HEADER_BYTES, deadline)), bytes_bound=bytes_bound
             )
-            return header.kind, array_of(header, self._received(header.n_bytes, deadline))
+            return header.kind, array_of(header, self._receive(header.n_bytes, deadline))
         except TimeoutError:
-            raise self._failed(
+            raise self._fail(
                 "time", f"did not answer within {seconds:g} s and was stopped"
             ) from None
         except (BrokenPipeError, EOFError):
-            raise self._ended() from None
+            raise self._explain_end() from None
         except FormatError as error:
-            raise self._failed("answer", f"answers nonsense ({error.problem})") from error
+            raise self._fail("answer", f"answers nonsense ({error.problem})") from error
         except BaseException:
             self.close()
             raise
@@ -256,7 +256,7 @@ class Worker:
                 _wait(pipe, select.POLLOUT, deadline)
                 pending = pending[os.write(pipe.fileno(), pending) :]
 
-    def _received(self, n_bytes: int, deadline: float) -> bytearray:
+    def _receive(self, n_bytes: int, deadline: float) -> bytearray:
         _, pipe = _pipes(self._process)
         received = bytearray(n_bytes)
         pending = memoryview(received)
@@ -268,30 +268,30 @@ class Worker:
             pending = pending[n_read:]
         return received
 
-    def _failed(self, cause: str, problem: str) -> ClassifierFileError:
+    def _fail(self, cause: str, problem: str) -> ClassifierFileError:
         self.close()
         return ClassifierFileError(self._file, cause, problem, REMEDIES[cause])
 
-    def _ended(self) -> ClassifierFileError:
+    def _explain_end(self) -> ClassifierFileError:
         """Say why the process is gone, as far as its exit code tells."""
         try:
             code = self._process.wait(1.0)
         except subprocess.TimeoutExpired:
             code = 0
         if code == -signal.SIGXCPU:
-            return self._failed(
+            return self._fail(
                 "time",
                 f"used more than {self._limits.seconds:g} s of processor time and was stopped",
             )
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return self._failed(
+        return self._fail(
             "crash",
             f"crashed: its process ended with {how}, "
             f"memory bound {_readable(self._limits.memory_bytes)}",
         )
 
 
-def _started(limits: Limits) -> subprocess.Popen[bytes]:
+def _start(limits: Limits) -> subprocess.Popen[bytes]:
     """A Python without environment, user packages or working directory, but with our packages."""
     # Every thread takes address space, which is bounded.
     environment = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")

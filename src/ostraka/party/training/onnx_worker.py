@@ -221,14 +221,14 @@ def main(seconds: float, memory_bytes: int) -> None:
         channel.send(Kind.FAILED, text_array(f"{type(error).__name__}: {error}"))
         return
     channel.send(Kind.READY, text_array("ready"))
-    graph = _received_graph(channel, seconds)
+    graph = _receive_graph(channel, seconds)
     while graph is not None and (header := channel.receive_header()) is not None:
         _limit_processor(seconds)
         with _reporting(channel, Kind.FAILED):
             channel.send(Kind.ANSWER, graph.answer(header.kind, channel.receive(header)))
 
 
-def _received_graph(channel: _Channel, seconds: float) -> _Graph | None:
+def _receive_graph(channel: _Channel, seconds: float) -> _Graph | None:
     """The graph of the first frame, or None after it was refused."""
     header = channel.receive_header()
     if header is None:
@@ -236,7 +236,7 @@ def _received_graph(channel: _Channel, seconds: float) -> _Graph | None:
     _limit_processor(seconds)
     graph: _Graph | None = None
     with _reporting(channel, Kind.REFUSED):
-        graph = _Graph(_checked_model(channel.receive(header).tobytes()))
+        graph = _Graph(_check_model(channel.receive(header).tobytes()))
         channel.send(Kind.ANSWER, graph.signature.to_array())
     return graph
 
@@ -278,17 +278,17 @@ class _Channel:
     def receive_header(self) -> FrameHeader | None:
         """The next header, or None when the caller is gone."""
         received = bytearray(HEADER_BYTES)
-        if not self._filled(received):
+        if not self._fill(received):
             return None
         return FrameHeader.from_bytes(bytes(received), bytes_bound=self._bytes_bound)
 
     def receive(self, header: FrameHeader) -> Array:
         received = bytearray(header.n_bytes)
-        if not self._filled(received):
+        if not self._fill(received):
             raise EOFError("the caller is gone")
         return array_of(header, received)
 
-    def _filled(self, target: bytearray) -> bool:
+    def _fill(self, target: bytearray) -> bool:
         pending = memoryview(target)
         while pending:
             n_read = self._received.readinto(pending)
@@ -321,7 +321,7 @@ def _limit_processor(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
-def _checked_model(content: bytes) -> bytes:
+def _check_model(content: bytes) -> bytes:
     """The same model, written out from what was checked: no reader can find more in it."""
     import onnx
 

@@ -19,7 +19,7 @@ from ostraka.party.training.workers import Watch, in_batches
 from ostraka.solve import RiskShape, default_tolerance
 from ostraka.solve.losses import Array, loss_for
 
-__all__ = ["linear_parameters", "trained_linear"]
+__all__ = ["linear_parameters", "train_linear"]
 
 BATCHED_FROM = 64
 """Fewer parties are not worth loading compiled code for."""
@@ -50,7 +50,7 @@ def linear_parameters(
     return iter(watch(trained, len(cuts)) if watch else trained)
 
 
-def trained_linear(
+def train_linear(
     parties: Parties,
     n_classes: int,
     lambda_: float,

@@ -52,12 +52,12 @@ def read_skops(file: str, content: bytes, trusted: frozenset[str], bytes_bound: 
     skops_io = _skops_io()
     if not content.startswith(ZIP_OPENING):
         raise FormatError("skops file", f"{file} is {foreign_kind(content) or 'no zip archive'}")
-    stored = _stored(file, content, bytes_bound)
+    stored = _find_stored(file, content, bytes_bound)
     _check_schema(file, stored, bytes_bound)
-    untrusted = frozenset(_parsed(file, lambda: skops_io.get_untrusted_types(data=stored)))
+    untrusted = frozenset(_parse(file, lambda: skops_io.get_untrusted_types(data=stored)))
     if not untrusted <= trusted:
-        raise FormatError("skops file", _untrusted_text(file, sorted(untrusted - trusted)))
-    return _parsed(file, lambda: skops_io.loads(stored, trusted=sorted(untrusted)))
+        raise FormatError("skops file", _name_untrusted(file, sorted(untrusted - trusted)))
+    return _parse(file, lambda: skops_io.loads(stored, trusted=sorted(untrusted)))
 
 
 def _skops_io() -> Any:
@@ -69,24 +69,24 @@ def _skops_io() -> Any:
     return skops.io
 
 
-def _parsed(file: str, parse: Callable[[], Any]) -> Any:
+def _parse(file: str, parse: Callable[[], Any]) -> Any:
     try:
         return parse()
     # A forged file may make the parser fail in any way.
     except Exception as error:
-        reason = f"{type(error).__name__}: {_shortened(str(error))}"
+        reason = f"{type(error).__name__}: {_shorten(str(error))}"
         raise FormatError("skops file", f"{file} cannot be read ({reason})") from error
 
 
-def _untrusted_text(file: str, types: list[str]) -> str:
-    listed, quoted = _shortened(", ".join(types), 2000), _shortened(repr(types)[1:-1], 2000)
+def _name_untrusted(file: str, types: list[str]) -> str:
+    listed, quoted = _shorten(", ".join(types), 2000), _shorten(repr(types)[1:-1], 2000)
     return (
         f"{file} holds types that are not trusted: {listed}. If you know their code and the "
         f"sender, allow them by name: load_classifier(..., trusted=[{quoted}])"
     )
 
 
-def _shortened(text: str, n_characters: int = 300) -> str:
+def _shorten(text: str, n_characters: int = 300) -> str:
     printable = "".join(c if c.isprintable() else " " for c in text[:n_characters])
     return printable + ("..." if len(text) > n_characters else "")
 
@@ -100,7 +100,7 @@ def _check_schema(file: str, stored: bytes, bytes_bound: int) -> None:
     if n_objects > SCHEMA_OBJECTS_BOUND or n_values > SCHEMA_VALUES_BOUND:
         bounds = f"{SCHEMA_OBJECTS_BOUND} objects and {SCHEMA_VALUES_BOUND} values"
         raise FormatError("skops file", f"{file} has a {SCHEMA} of more than {bounds}")
-    weight = _parsed(file, lambda: _Weight.of(json.loads(text), sizes))
+    weight = _parse(file, lambda: _Weight.of(json.loads(text), sizes))
     if weight.n_heavy > HEAVY_NODES_BOUND:
         problem = f"{file} has {weight.n_heavy} objects of other types than containers and numbers"
         raise FormatError("skops file", f"{problem}; {HEAVY_NODES_BOUND} are allowed")
@@ -148,7 +148,7 @@ class _Weight:
         return n_objects
 
 
-def _stored(file: str, content: bytes, bytes_bound: int) -> bytes:
+def _find_stored(file: str, content: bytes, bytes_bound: int) -> bytes:
     """The same archive with every entry stored as it is.
 
     Whoever reads it afterwards unpacks nothing, so cannot unpack more than was counted here, even
@@ -160,7 +160,7 @@ def _stored(file: str, content: bytes, bytes_bound: int) -> bytes:
         raise
     # zipfile raises much more than BadZipFile.
     except Exception as error:
-        reason = f"{type(error).__name__}: {_shortened(str(error))}"
+        reason = f"{type(error).__name__}: {_shorten(str(error))}"
         raise FormatError("skops file", f"{file} is a broken zip archive ({reason})") from error
 
 
@@ -178,7 +178,7 @@ class _Repacking:
         """Write the archive again, all entries stored."""
         # Counted in the bytes: zipfile makes an object for each entry before it gives their number.
         if content.count(ZIP_ENTRY) > ZIP_ENTRIES_BOUND:
-            raise self._refused(f"has more than {ZIP_ENTRIES_BOUND} entries")
+            raise self._refuse(f"has more than {ZIP_ENTRIES_BOUND} entries")
         written = io.BytesIO()
         with (
             zipfile.ZipFile(io.BytesIO(content)) as packed,
@@ -186,7 +186,7 @@ class _Repacking:
         ):
             self._check(packed.infolist(), inner=inner)
             for entry in packed.infolist():
-                stored.writestr(entry.filename, self._unpacked(packed, entry, inner=inner))
+                stored.writestr(entry.filename, self._unpack(packed, entry, inner=inner))
         return written.getvalue()
 
     def _check(self, entries: list[zipfile.ZipInfo], *, inner: bool) -> None:
@@ -194,21 +194,21 @@ class _Repacking:
         self._bytes_left -= sum(entry.file_size for entry in entries)
         if self._bytes_left < 0:
             bound = f"{self._bytes_bound} bytes that Limits(file_bytes=...) allows"
-            raise self._refused(f"would unpack to more than the {bound}")
+            raise self._refuse(f"would unpack to more than the {bound}")
         if len(sizes) < len(entries):
-            raise self._refused("has two entries of the same name")
+            raise self._refuse("has two entries of the same name")
         # Other methods unpack without a bound on what one step gives.
         allowed = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if any(entry.compress_type not in allowed for entry in entries):
-            raise self._refused("is compressed in another way than by deflate")
+            raise self._refuse("is compressed in another way than by deflate")
         if not inner and not 0 < sizes.get(SCHEMA, 0) <= SCHEMA_BYTES_BOUND:
             bounds = f"1 to {SCHEMA_BYTES_BOUND} bytes"
-            raise self._refused(f"is a zip archive without a {SCHEMA} of {bounds}")
+            raise self._refuse(f"is a zip archive without a {SCHEMA} of {bounds}")
 
-    def _refused(self, problem: str) -> FormatError:
+    def _refuse(self, problem: str) -> FormatError:
         return FormatError("skops file", f"{self._file} {problem}")
 
-    def _unpacked(self, packed: zipfile.ZipFile, entry: zipfile.ZipInfo, *, inner: bool) -> bytes:
+    def _unpack(self, packed: zipfile.ZipFile, entry: zipfile.ZipInfo, *, inner: bool) -> bytes:
         unpacked = io.BytesIO()
         # In parts: only then does zipfile stop at the size that the entry declares, instead of
         # unpacking first and cutting afterwards.

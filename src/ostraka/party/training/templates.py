@@ -44,7 +44,7 @@ class Maker:
             own = self._template.get_params()
             self._unseeded = [name for name in own if _is_seed(name) and own[name] is None]
 
-    def trained(self, rows: Any, labels: Indices, seed: int) -> Any:
+    def train_one(self, rows: Any, labels: Indices, seed: int) -> Any:
         """A classifier for these rows."""
         if not hasattr(self._template, "fit"):
             return self._template(rows, labels)

@@ -33,7 +33,7 @@ from ostraka.party.asking import CHUNK_ROWS, ask_votes
 from ostraka.party.quiet import quietly, restart_streams, streams_kept
 from ostraka.party.rows import Parties, number_of
 from ostraka.party.training.ensemble import linear_counts
-from ostraka.party.training.parameters import linear_parameters, trained_linear
+from ostraka.party.training.parameters import linear_parameters
 from ostraka.party.training.templates import Maker, Template, check_templates
 from ostraka.party.training.workers import Watch, in_batches
 from ostraka.public.classes import ClassIndex, Indices
@@ -47,7 +47,6 @@ __all__ = [
     "count_votes",
     "linear_parameters",
     "local_votes",
-    "trained_linear",
 ]
 
 Counts = NDArray[np.int64]
@@ -132,7 +131,7 @@ def local_votes(
         return np.full(features.shape[0], present[0])
     restart_streams()  # as if this party were the first: what others drew must not shift its draws
     commonest = int(np.bincount(own).argmax())
-    classifier = maker.trained(rows.copy(), own, seed)
+    classifier = maker.train_one(rows.copy(), own, seed)
     votes = ask_votes(
         classifier,
         ClassIndex(tuple(range(present.size))),
