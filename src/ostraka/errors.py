@@ -14,7 +14,8 @@
     │   ├── TooFewPartiesError              fewer parties than the poll asks for
     │   ├── OtherPollError                  a contribution to another poll
     │   ├── NotOnRollError                  somebody whom the poll does not ask
-    │   ├── ParameterError                  ε, λ or another parameter outside its range
+    │   ├── ParameterError                  ε, λ or another parameter missing or outside its range
+    │   │   └── UnusedOptionError           an option that the chosen method would have to ignore
     │   ├── ClassifierFileError             a classifier from a file did not answer
     │   └── WrongTypeError (also a TypeError) another kind of object than is needed
     ├── FormatError (also a ValueError)     a file or message that is not what it says it is
@@ -54,6 +55,7 @@ __all__ = [
     "OtherPollError",
     "NotOnRollError",
     "ParameterError",
+    "UnusedOptionError",
     "WrongTypeError",
     "ClassifierFileError",
     "FormatError",
@@ -68,6 +70,8 @@ __all__ = [
     "count",
     "list_names",
     "naming_file",
+    "place_of",
+    "suggest",
     "nothing_spent",
 ]
 
@@ -111,6 +115,21 @@ def list_names(names: Iterable[object], most: int = 8) -> str:
     """Names in quotes, the first few of them."""
     shown = [repr(str(name)) for name in names]
     return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
+
+
+def suggest(name: object, names: Iterable[object]) -> str:
+    """A question whether another name was meant, or nothing; to stand before a remedy."""
+    import difflib
+
+    shown = [str(each) for each in names]
+    alike = [each for each in shown if _fold(each) == _fold(name)]
+    found = alike or difflib.get_close_matches(str(name), shown, n=1, cutoff=0.7)
+    return f"Did you mean {found[0]!r}? " if found else ""
+
+
+def place_of(row: int) -> str:
+    """A row as Python counts, and as people see it in a file."""
+    return f"row {row} (counting from 0; line {row + 2} of a CSV file)"
 
 
 class OstrakaError(Exception):
@@ -173,7 +192,7 @@ class NonFiniteError(InputError):
     def __init__(self, what: str, *, row: int) -> None:
         self.what, self.row = what, row
         super().__init__(
-            f"{what} holds NaN or infinite numbers, first in row {row} (counting from 0).",
+            f"{what} holds NaN or infinite numbers, first in {place_of(row)}.",
             "Every number must be finite: fill in or drop such rows before calling.",
         )
 
@@ -188,7 +207,7 @@ class EntryError(NonFiniteError):
         InputError.__init__(
             self,
             f"{what}: column {column!r} holds {shown} where a finite number is needed, "
-            f"first in row {row} (counting from 0).",
+            f"first in {place_of(row)}.",
             "Every number must be finite. Public columns say what texts and gaps mean: give the "
             "public samples as a table with "
             "the same columns (auxiliary=, --auxiliary), or a description of them (columns=, "
@@ -252,12 +271,10 @@ class UnknownClassError(InputError):
         shown = ", ".join(repr(name) for name in classes[:10]) + (
             ", ..." if len(classes) > 10 else ""
         )
-        meant = next((name for name in classes if _fold(name) == _fold(given)), None)
-        hint = "" if meant is None else f"Did you mean {meant!r}? "
         super().__init__(
             f"Class {given!r} is not among the {len(classes)} classes {shown}.",
-            f"{hint}Write it as one of these. The list is public, and fixed beforehand (classes=, "
-            "--classes).",
+            f"{suggest(given, classes)}Write it as one of these, or leave out rows of another "
+            "class. The list is public, and fixed beforehand (classes=, --classes).",
         )
 
 
@@ -322,11 +339,23 @@ class NotOnRollError(InputError):
 
 
 class ParameterError(InputError):
-    """ε, λ or another parameter outside its range."""
+    """ε, λ or another parameter that is missing or outside its range."""
 
     def __init__(self, name: str, *, got: object, allowed: str) -> None:
         self.name, self.got, self.allowed = name, got, allowed
-        super().__init__(f"{name} = {got!r} is not allowed.", f"Allowed: {allowed}.")
+        if got is None:
+            super().__init__(f"{name} is missing.", f"Needed: {allowed}.")
+        else:
+            super().__init__(f"{name} = {got!r} is not allowed.", f"Allowed: {allowed}.")
+
+
+class UnusedOptionError(ParameterError):
+    """An option that the chosen method would have to ignore."""
+
+    def __init__(self, name: str, *, got: object, method: str, others: Iterable[str]) -> None:
+        self.name, self.got, self.allowed = name, got, ", ".join(others) or "none"
+        problem = f"{name} = {got!r} is not for method {method!r}, which would not use it."
+        InputError.__init__(self, problem, f"Leave it out; it is for {self.allowed}.")
 
 
 class WrongTypeError(InputError, TypeError):

@@ -31,6 +31,7 @@ from ostraka.errors import (
     PrivacyWarning,
     ShapeError,
     SharedRowsError,
+    UnusedOptionError,
     nothing_spent,
 )
 from ostraka.expect.advice import advise
@@ -358,9 +359,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         papers = {"radius": (self.radius, None), "intercept": (self.intercept, INTERCEPT)}
         for name, (given, unset) in papers.items() if entry(self.method).needs_auxiliary else ():
             if given != unset:
-                others = ", ".join(taking("calibration"))
-                allowed = f"{unset} for method {self.method!r}; it is for {others}"
-                raise ParameterError(name, got=given, allowed=allowed)
+                others = taking("calibration")
+                raise UnusedOptionError(name, got=given, method=self.method, others=others)
         if self.random_state is None and getattr(self, "_cloned", False):
             raise CloneError
 

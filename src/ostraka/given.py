@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import EntryError, LabelError, ShapeError
+from ostraka.errors import EntryError, LabelError, ShapeError, place_of
 from ostraka.public.classes import ClassIndex, ClassName
 from ostraka.public.columns import as_numbers
 from ostraka.public.preprocessing import is_sparse
@@ -76,7 +76,7 @@ def check_labels(y: Any) -> None:
     gaps = np.flatnonzero([label is None or label != label for label in labels.tolist()])
     if gaps.size:
         raise LabelError(
-            f"y has gaps (NaN, or nothing), first in row {gaps[0]} (counting from 0).",
+            f"y has gaps (NaN, or nothing), first in {place_of(gaps[0])}.",
             "Leave out rows whose class nobody knows.",
         )
 

@@ -33,7 +33,7 @@ from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import FROM_A_SEED, FROM_THE_SYSTEM, Certificate, NoisySum
 from ostraka.tally import Tally
 
-__all__ = ["publish", "warn_afterwards", "warn_of_shift"]
+__all__ = ["check", "publish", "warn_afterwards", "warn_of_shift"]
 
 Out = TypeVar("Out", Release, Rehearsed)
 
@@ -74,6 +74,15 @@ def publish(
     if book is not None and charge is not None:
         _settle(book, charge, release)
     return release
+
+
+def check(poll: Poll, tally: Tally, ledger: Ledger | str | os.PathLike[str] | None = None) -> None:
+    """Refuse what `publish` would refuse before it draws; nothing is drawn and nobody charged."""
+    with nothing_spent():
+        _check(poll, tally, Entropy())
+        book = _open(ledger, poll)
+    if book is not None:
+        book.check(tally.names, poll.certificate(tally.n_parties, tally.n_units))
 
 
 def _check(poll: object, tally: object, source: object) -> None:

@@ -330,7 +330,7 @@ class TestErrors:
             (
                 {"--method": "avg", "--local": "forest"},
                 18,
-                "nothing for method 'avg'; it is for consensus",
+                "not for method 'avg', which would not use it. Leave it out; it is for consensus",
             ),
             (
                 {"--label-column": "bmi", "--drop": "outcome", "--auxiliary": "", "--radius": "9"},

@@ -156,7 +156,7 @@ def test_what_people_are_told(folder: Path) -> None:
     assert "Send it to every party" not in advice
     assert "for anybody to read" in " ".join(shown.split())
     assert "What leaves my machine?" in outputs[3]
-    assert "fit the poll. Nothing was computed" in outputs[3]
+    assert "Nothing was computed and nothing was written." in outputs[3]
     released = outputs[7]
     assert "In: 4 (east, north, south, west)" in released
     assert "Every one was charged; what is left" in " ".join(released.split())

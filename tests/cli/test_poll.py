@@ -126,7 +126,7 @@ def test_from_poll_to_release_by_every_method(
     assert "Send it to every party: with the public rows in it" in " ".join(out.split())
     box = inbox(run, f"{method}.poll", f"box-{method}")
     told = run.done("release", f"{method}.poll", str(box), "--out", f"{method}.ostraka", "--force")
-    assert "In: 12 of about 12 (ward 0, ward 1, ward 10" in told
+    assert "In: 12 of about 12 (ward 0, ward 1, ward 2, " in told
     assert "No ledger was given, so no account was charged" in " ".join(told.split())
     assert "Refused: 0" in told
     certificate = Release.load(run.folder / f"{method}.ostraka").certificate
@@ -167,7 +167,8 @@ def test_contribute_shows_what_leaves(run: Runner) -> None:
     assert f"{size:,} bytes in all, with your name, ward 3" in " ".join(out.split())
     assert "protected channel" in out
     checked = run.done("contribute", "shown.poll", "h3.csv", "--label-column", "outcome", "--check")
-    assert checked == "30 rows fit the poll. Nothing was computed and nothing was written.\n"
+    assert checked.startswith("30 rows can be read by the poll's columns, and every class is")
+    assert "Nothing was computed and nothing was written.\nWhat next? " in checked
 
 
 def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Path) -> None:
@@ -224,11 +225,10 @@ def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Pa
         f"ward {j}" for j in (0, 1, 2, 3, 4, 5, 8)
     ]
     before = ledger.history()
-    code, _, err = run(
-        "release", "roll.poll", "box-roll", "--ledger", "roll.db", "--out", "again.ostraka"
-    )
-    assert code == 40, err
-    assert "Nothing was drawn and nothing was spent." in err
+    for last in (("--out", "again.ostraka"), ("--check",)):
+        code, _, err = run("release", "roll.poll", "box-roll", "--ledger", "roll.db", *last)
+        assert code == 40, err
+        assert "Nothing was drawn and nothing was spent." in err
     assert ledger.history() == before
     assert not (folder / "again.ostraka").exists()
 
@@ -238,7 +238,16 @@ def test_check_releases_nothing(run: Runner, folder: Path) -> None:
     box = inbox(run, "check.poll", "box-check", n=3)
     out = run.done("release", "check.poll", str(box), "--check")
     assert "In: 3 of about 12" in out
-    assert "Nothing was drawn and nothing was spent." in out
+    assert "Enough came for a release. Nothing was drawn and nothing was spent." in out
+    Ledger.create(folder / "check.db", Budget(epsilon=10.0))
+    out = run.done("release", "check.poll", str(box), "--check", "--ledger", "check.db")
+    assert "Every party can pay." in out
+    assert Ledger(folder / "check.db").history() == []
+    for file in sorted(box.iterdir())[1:]:
+        file.unlink()
+    code, _, err = run("release", "check.poll", str(box), "--check")
+    assert code == 16
+    assert "1 party has contributed, but at least 2 are needed." in err
 
 
 def test_what_a_party_should_know_of_its_own_table(run: Runner, folder: Path) -> None:
@@ -550,7 +559,7 @@ def test_a_model_of_ones_own_votes(run: Runner, folder: Path) -> None:
                 "x.poll",
             ),
             18,
-            "nothing for method 'auto'",
+            "not for method 'auto'",
         ),
         (("contribute", "e.poll", "h0.csv", "--label-column", "outcome"), 18, "--party"),
         (("contribute", "e.poll", "--party", "a", "--out", "a.c"), 18, "your labelled samples"),

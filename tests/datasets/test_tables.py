@@ -196,7 +196,8 @@ class TestFramesThatAreRefused:
     def test_missing_labels_and_parties(self, tmp_path: Path, option: str, cell: str) -> None:
         path = written(tmp_path / "t.csv", f"a,y\n1,u\n2,{cell}\n")
         parts = (
-            "Column 'y' of t.csv has missing values, first in row 1 (counting from 0).",
+            "Column 'y' of t.csv has missing values, first in row 1 (counting from 0; line 3 of a "
+            "CSV file).",
             "Fill in or drop those rows; "
             "in a CSV file the words NA, None and null count as missing",
         )

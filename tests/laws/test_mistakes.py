@@ -63,15 +63,19 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     ),
     "an option that the method ignores": (
         lambda: fit(lambda_=0.1),
-        ("lambda = 0.1", "nothing for method 'cells'", "it is for consensus"),
+        ("lambda = 0.1", "not for method 'cells'", "it is for consensus"),
     ),
     "parties forgotten": (
         lambda: fit(parties=None),
-        ("parties = None", "who holds each row", "rows_are_parties=True"),
+        ("parties is missing", "who holds each row", "rows_are_parties=True"),
     ),
     "public samples forgotten": (
         lambda: fit(auxiliary=None),
-        ("auxiliary = None", "public samples with the columns of X", 'method="avg" with radius='),
+        (
+            "auxiliary is missing",
+            "public samples with the columns of X",
+            'method="avg" with radius=',
+        ),
     ),
     "private rows as public ones": (
         lambda: fit(auxiliary=PRIVATE[:200]),
@@ -107,7 +111,11 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     ),
     "a gap among the parties": (
         lambda: fit(parties=with_gap(PARTIES, np.nan)),
-        ("Row 5 (counting from 0) has no party", "its name is nan", "Name a party for every"),
+        (
+            "no party in row 5 (counting from 0; line 7 of a CSV file)",
+            "its name is nan",
+            "Name a party for every",
+        ),
     ),
     "one class only": (
         lambda: fit(y=np.full(400, "home")),
@@ -232,12 +240,12 @@ ON_THE_COMMAND_LINE: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     "the party column forgotten": (
         (*LEARN, "--auxiliary", "public.csv"),
         18,
-        ("--party-column = None", "names the parties", "--rows-are-parties", NOTHING),
+        ("--party-column is missing", "names the parties", "--rows-are-parties", NOTHING),
     ),
     "no public table": (
         (*LEARN, "--party-column", "ward"),
         18,
-        ("--auxiliary = None", "public samples with the same columns", "--radius", NOTHING),
+        ("--auxiliary is missing", "public samples with the same columns", "--radius", NOTHING),
     ),
     "the private file as the public one": (
         (*LEARN, "--party-column", "ward", "--auxiliary", "private.csv"),
@@ -327,7 +335,7 @@ ON_THE_COMMAND_LINE: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     "a party without a name": (
         ("contribute", "t.poll", "private.csv", "--label-column", "outcome", "--out", "c"),
         18,
-        ("--party = None", "needed, unless you only --check", "Nothing was written."),
+        ("--party is missing", "your name in the poll; or else --check", "Nothing was written."),
     ),
     "an output that is there": (
         ("contribute", "t.poll", "private.csv", "--party", "a", "--out", "t.poll"),

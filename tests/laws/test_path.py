@@ -191,7 +191,7 @@ def _two_camps(case: Case, poll: Poll, flipped: int | None) -> Any:
     corner = 1e3 if case.n_classes == 2 else np.array([-1e3, 1e3, 0.0])
     for party, said in enumerate(says):
         weights[party, 0] = corner if said else -corner
-    return poll.method.rounded(weights).sum(axis=0)
+    return poll.method.round_parameters(weights).sum(axis=0)
 
 
 @pytest.mark.parametrize(
@@ -578,7 +578,7 @@ def test_sets_without_a_public_geometry_are_refused(case: Case) -> None:
     with pytest.raises(ParameterError, match=r"a private set.*a public one"):
         Poll.create(private, method=case.method, epsilon=1.0, parties=M, **start)
     sparse = AuxiliarySet(csr_matrix(features), tuple(range(case.n_classes)))
-    with pytest.raises(ParameterError, match=r"sparse features.*half_whitened"):
+    with pytest.raises(ParameterError, match=r"sparse features.*half_whiten"):
         Poll.create(sparse, method=case.method, epsilon=1.0, parties=M, **start)
 
 
@@ -608,7 +608,7 @@ def test_sets_without_a_public_geometry_are_refused(case: Case) -> None:
         ({"roll": ["a", "A "]}, "Party a is named more than once"),
         ({"roll": []}, "No party is named"),
         ({"title": "a\nb"}, "printable text"),
-        ({"lambda_": 0.1}, "lambda.*nothing for method 'moments'.*soft"),
+        ({"lambda_": 0.1}, "lambda.*not for method 'moments'.*soft"),
         ({"local": 3}, "local"),
         ({"penalty": 0.0}, "penalty"),
     ],

@@ -257,6 +257,16 @@ class TestConversion:
 
 
 class TestCharging:
+    def test_a_check_refuses_what_a_charge_would_and_charges_nobody(self, path: Path) -> None:
+        ledger = a_ledger(path, epsilon=0.75)
+        for _ in range(3):
+            ledger.check(["a", "b"], a_certificate(0.5))
+        assert (ledger.history(), ledger.accounts()) == ([], [])
+        ledger.charge(["a"], a_certificate(0.5))
+        with pytest.raises(BudgetError, match="party a has"):
+            ledger.check(["a", "b"], a_certificate(0.5))
+        assert len(ledger.history()) == 1
+
     def test_the_whole_story(self, path: Path, tmp_path: Path) -> None:
         ledger = a_ledger(path, epsilon=1.0)
         published = tmp_path / "model.ostraka"

@@ -162,7 +162,7 @@ REFUSED_TEXTS = [
 
 @pytest.mark.parametrize("given", REFUSED + REFUSED_TEXTS, ids=lambda one: ascii(str(type(one))))
 def test_what_is_refused(given: Any) -> None:
-    with pytest.raises(ParameterError, match="is not allowed"):
+    with pytest.raises(ParameterError, match=r"is not allowed|is missing"):
         canonical(given)
     with pytest.raises(InputError):
         canonical_each([given], 1)
@@ -366,7 +366,7 @@ def test_what_is_no_list(held: Any) -> None:
     "missing", [None, float("nan"), np.nan, pd.NA, pd.NaT, np.datetime64("NaT")]
 )
 def test_a_missing_name_is_told_by_its_row(missing: Any) -> None:
-    with pytest.raises(InputError, match=r"Row 2 \(counting from 0\) has no party"):
+    with pytest.raises(InputError, match=r"no party in row 2 \(counting from 0"):
         canonical_each(["a", "a", missing], 3)
 
 

@@ -106,7 +106,8 @@ class TestGrouping:
     )
     def test_missing_names_are_refused(self, names: Any, row: int) -> None:
         complaint = (
-            rf"Row {row} \(counting from 0\) has no party: its name is .*\. "
+            rf"There is no party in row {row} \(counting from 0; line {row + 2} of a CSV file\): "
+            r"its name is .*\. "
             r"Name a party for every sample, or drop it\."
         )
         with pytest.raises(InputError, match=complaint):

@@ -57,7 +57,7 @@ def test_an_option_is_heeded_or_refused(method: str, option: str) -> None:
     """Used: the poll is a different one."""
     case = Case(method, 2, calibration=None if method in _OURS else "tight")
     if option not in CATALOGUE[method].options:
-        with pytest.raises(ParameterError, match=f"{option.rstrip('_')} = .*nothing for method"):
+        with pytest.raises(ParameterError, match=f"{option.rstrip('_')} = .*not for method"):
             case.poll(**{option: OTHER[option]})
     elif (method, option) == ("cells", "noise"):
         with pytest.raises(ParameterError, match="whose noise is discrete Laplace"):
@@ -88,7 +88,7 @@ def test_entries_speak_of_a_party(listed: Entry) -> None:
 
 def test_an_unknown_method_is_refused_with_all_that_there_are() -> None:
     for name in ("histogram", "", None, 3, ["soft"]):
-        with pytest.raises(ParameterError, match=r"method = .*'auto', 'moments', 'cells'"):
+        with pytest.raises(ParameterError, match=r"method (=|is) .*'auto', 'moments', 'cells'"):
             entry(name)  # type: ignore[arg-type]
     assert entry("soft") is CATALOGUE["soft"]
 
@@ -98,14 +98,14 @@ def test_what_would_be_ignored_is_refused_with_who_would_heed_it() -> None:
     check_options("auto", {})
     check_options("moments", {"lambda_": None, "ball": None})
     with pytest.raises(
-        ParameterError, match=r"lambda = 0.1 .*'moments'; .*consensus, soft, vote, avg"
+        ParameterError, match=r"lambda = 0.1 .*'moments', .*consensus, soft, vote, avg"
     ):
         check_options("moments", {"lambda_": 0.1})
     with pytest.raises(ParameterError, match=r"ball = 1.0 .*it is for avg"):
         check_options("soft", {"loss": "huber", "ball": 1.0})
-    with pytest.raises(ParameterError, match=r"delta = .*'avg'; it is for auto, moments, cells"):
+    with pytest.raises(ParameterError, match=r"delta = .*'avg'.* it is for auto, moments, cells"):
         check_options("avg", {"delta": 1e-6})
-    with pytest.raises(ParameterError, match=r"colour = 'red' .*method 'avg'; it is for none"):
+    with pytest.raises(ParameterError, match=r"colour = 'red' .*method 'avg'.* it is for none"):
         check_options("avg", {"colour": "red"})
     with pytest.raises(ParameterError, match="method"):
         check_options("histogram", {})

@@ -176,3 +176,25 @@ def test_files_that_are_no_descriptions(tmp_path: Path, content: str) -> None:
         (tmp_path / name).write_text(content)
         with pytest.raises(FormatError, match=name):
             read_description(tmp_path / name)
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y %H:%M"])
+def test_dates_in_other_forms_get_a_line_to_paste(form: str) -> None:
+    days = pd.date_range("2024-01-01", periods=200).strftime(form)
+    with pytest.raises(InputError, match="names, case numbers or free text") as caught:
+        one(days)
+    line = f'write in --columns: {{a: {{kind: date, form: "{form}"}}}}. '
+    assert line in str(caught.value)
+    assert one(days, a={"kind": "date", "form": form}).kind == "date"
+
+
+def test_days_and_months_that_could_be_either_are_both_named() -> None:
+    days = [f"{day:02}/03/{year}" for day in (1, 2) for year in range(1830, 1980)]
+    with pytest.raises(InputError, match="free text") as caught:
+        one(days)
+    assert '"%d/%m/%Y"}} or {a: {kind: date, form: "%m/%d/%Y"}}' in str(caught.value)
+
+
+def test_grouped_digits_are_told_of() -> None:
+    with pytest.raises(InputError, match="without points or commas between thousands"):
+        one([f"{thousands}.{rest:03},50" for thousands in range(1, 9) for rest in range(30)])

@@ -201,7 +201,7 @@ class TestRefusals:
         ):
             with pytest.raises(
                 NonFiniteError,
-                match=r"samples holds NaN or infinite numbers, first in row 2 \(counting from 0\)",
+                match=r"samples holds NaN or infinite numbers, first in row 2 \(counting from 0",
             ) as caught:
                 refuse(form(samples))
             assert caught.value.row == 2

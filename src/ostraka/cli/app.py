@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from typer import Typer
+
+    from ostraka.errors import ParameterError
 
 __all__ = ["main"]
 
@@ -70,6 +73,7 @@ def main() -> NoReturn:
 
 def explain(error: Exception) -> str:
     """The error's own words; for files, which file and what to do."""
+    from ostraka.errors import ParameterError
     from ostraka.ledger.sqlite import NO_LEDGER
 
     if isinstance(error, FileNotFoundError) and error.strerror == NO_LEDGER:
@@ -85,9 +89,28 @@ def explain(error: Exception) -> str:
         )
     if isinstance(error, OSError) and error.filename:
         return f"{str(error.filename)!r} cannot be used: {error.strerror}. Nothing was written."
+    if isinstance(error, ParameterError):
+        return _name_flag(error)
     if isinstance(error, ImportError):
         return str(error) if "pip install" in str(error) else f"{error}. {MISSING}"
     return str(error)
+
+
+def _name_flag(error: ParameterError) -> str:
+    """The error's words, with the parameter called as it is called on a command line."""
+    flag = f"--{error.name.rstrip('_').replace('_', '-')}"
+    known = any(flag in _flags(command) for command in _walk(build(*sys.argv[1:2])))
+    return str(error).replace(error.name, flag, 1) if known else str(error)
+
+
+def _walk(command: Any) -> Iterator[Any]:
+    yield command
+    for each in getattr(command, "commands", {}).values():
+        yield from _walk(each)
+
+
+def _flags(command: Any) -> list[str]:
+    return [flag for parameter in command.params for flag in parameter.opts]
 
 
 def build(first: str | None = None) -> Any:
@@ -109,7 +132,8 @@ def build(first: str | None = None) -> Any:
         help=(
             "One differentially private classifier from the data of many parties, without anyone "
             "showing their data.\n\n"
-            "Try [bold]ostraka demo[/] first. Where parties may not pool their rows: "
+            "Try [bold]ostraka demo[/] first; [bold]ostraka demo --tables wards[/] writes tables "
+            "to try the rest on. Where parties may not pool their rows: "
             "[bold]ostraka poll create[/], then every party [bold]ostraka contribute[/] on its "
             "own machine, then [bold]ostraka release[/]. Where one process may see all rows, "
             "[bold]ostraka learn[/] does it in one step. [bold]ostraka plan[/] tells what to "

@@ -99,9 +99,10 @@ def contribute(
 
     poll = Poll.load(file)
     if not check:
-        for name, given in (("--party", party), ("--out", out)):
+        needed = {"--party": (party, "your name in the poll"), "--out": (out, "a file to write")}
+        for name, (given, what) in needed.items():
             if given is None:
-                raise ParameterError(name, got=None, allowed="needed, unless you only --check")
+                raise ParameterError(name, got=None, allowed=f"{what}; or else --check")
         assert out is not None
         check_new(out, force)
         check_distinct(out, (file, data, model), "the poll, the data or the model")
@@ -112,11 +113,11 @@ def contribute(
         return
     table = _read(poll, data, label_column, person_column)
     if check:
-        _fits(poll, table)
+        _fits(poll, table, file)
         return
     made = _from_rows(poll, table, str(party), local, jobs)
-    _warn(poll, table)
     _report(poll, made, f"{len(table):,} rows of {Path(str(data)).name}", out)
+    _warn(poll, table)
 
 
 def _check_alone(data: Path | None, *others: Any) -> None:
@@ -135,7 +136,7 @@ def _read(
     from ostraka.errors import ParameterError
 
     if data is None:
-        raise ParameterError("data", got=None, allowed="your labelled samples; or else --model")
+        raise ParameterError("DATA", got=None, allowed="your labelled samples; or else --model")
     if label_column is None or label_column in (poll.task.feature_names or ()):
         allowed = (
             "the column with the classes, which is none of the columns that the poll learns from"
@@ -192,7 +193,7 @@ def _from_model(poll: Poll, model: Path, party: str, trust: list[str]) -> Contri
         return poll.cast(classifier, party)
 
 
-def _fits(poll: Poll, table: Table) -> None:
+def _fits(poll: Poll, table: Table, file: Path) -> None:
     """Everything that could be wrong with a table, without computing a contribution."""
     from ostraka.party.names import canonical_each
 
@@ -201,7 +202,12 @@ def _fits(poll: Poll, table: Table) -> None:
     poll.task.indices(table.labels)
     if table.parties is not None:
         canonical_each(table.parties, len(table))
-    typer.echo(f"{len(table):,} rows fit the poll. Nothing was computed and nothing was written.")
+    typer.echo(
+        f"{len(table):,} rows can be read by the poll's columns, and every class is on its list. "
+        "Nothing was computed and nothing was written.\n"
+        f"What next? Read what the poll asks with ostraka poll show {file}; then run this command "
+        "with --party and --out instead of --check."
+    )
     _warn(poll, table)
 
 

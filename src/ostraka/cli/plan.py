@@ -271,6 +271,11 @@ def _show(settings: list[Setting], target: float) -> None:
     console = Console()
     console.print(table)
     console.print(
+        "These are the methods of the paper. For our own (auto), which need far less, give the "
+        "public samples: --auxiliary public.csv.",
+        highlight=False,
+    )
+    console.print(
         "moves by: how far one party can move the model. numbers: how many get noise. "
         "noise/signal: below 0.3 little is lost, above 1 little is left.\n"
         "Theorem 4 of Hamm et al. 2016 bounds the risk above that of any classifier of length 1, "

@@ -136,7 +136,7 @@ def create(
 ) -> None:
     """Make a poll from public things alone. Anybody may see it; nothing private goes into it."""
     from ostraka.cli.words import names_in, words
-    from ostraka.expect.advice import label_like, weak
+    from ostraka.expect.advice import look_at_public, weak
     from ostraka.expect.describe import describe
     from ostraka.expect.unit import advise_unit, drowns
     from ostraka.files import check_new
@@ -180,17 +180,16 @@ def create(
     poll.save(out)
     print_answers(describe(poll, str(out)))
     number = parties if parties is not None else len(asked or ())
-    of_labels = label_like(poll)
-    told = (advise_unit(poll, number, samples_each or 10), weak(epsilon), of_labels)
-    for each in told:
-        if each is not None:
-            print_mind(each)
     ready = (
         "Send it to every party: with the public rows in it, it is for anybody to read."
         if drowns(poll) is None
         else ""
     )
     console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
+    told = (advise_unit(poll, number, samples_each or 10), weak(epsilon), *look_at_public(poll))
+    for each in told:
+        if each is not None:
+            print_mind(each)
 
 
 @app.command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,15 +68,23 @@ def release(
     console = Console(highlight=False, soft_wrap=True)
     tally = _count(poll, inbox, trust or [], console)
     if check:
-        from ostraka.expect.advice import few
-
-        told = few(poll, tally.n_units)
-        if told is not None:
-            print_mind(told)
-        console.print("Nothing was drawn and nothing was spent.")
+        _check_release(poll, tally, ledger)
         return
     assert out is not None
     _publish(poll, tally, ledger, out)
+
+
+def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
+    """Refuse what a release would refuse; say what else there is to know."""
+    from ostraka.expect.advice import few
+    from ostraka.publishing import check
+
+    check(poll, tally, ledger)
+    paid = "" if ledger is None else " Every party can pay."
+    typer.echo(f"Enough came for a release.{paid} Nothing was drawn and nothing was spent.")
+    told = few(poll, tally.n_units)
+    if told is not None:
+        print_mind(told)
 
 
 def _check_out(out: Path, force: bool, file: Path, ledger: Path | None) -> None:
@@ -91,13 +100,14 @@ def _attach_private(poll: Poll, auxiliary: Path | None) -> Poll:
     from ostraka.errors import ParameterError
     from ostraka.public.auxiliary import AuxiliarySet
 
-    if (auxiliary is not None) is not poll.private_auxiliary:
-        allowed = "the private samples for a poll that was made with them, nothing for others"
-        raise ParameterError(
-            "--auxiliary", got=None if auxiliary is None else str(auxiliary), allowed=allowed
-        )
+    if auxiliary is None and poll.private_auxiliary:
+        allowed = "the private samples with which this poll was made"
+        raise ParameterError("--auxiliary", got=None, allowed=allowed)
     if auxiliary is None:
         return poll
+    if not poll.private_auxiliary:
+        allowed = "nothing: the public samples are in the poll"
+        raise ParameterError("--auxiliary", got=str(auxiliary), allowed=allowed)
     samples = tables.read(
         auxiliary, columns=poll.task.columns, n_columns=poll.task.n_columns
     ).samples
@@ -139,7 +149,9 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
         except OSError as error:
             refused.append((path.name, error.strerror or str(error)))
     expected = f" of about {poll.expected_units:,}" if poll.promise.protects == "party" else ""
-    console.print(f"[green]In[/]: {len(tally.names):,}{expected}{_list(tally.names)}")
+    console.print(
+        f"[green]In[/]: {len(tally.names):,}{expected}{_list(sorted(tally.names, key=_by_number))}"
+    )
     if poll.roll is not None:
         console.print(f"[yellow]Missing[/]: {len(tally.missing):,}{_list(tally.missing)}")
     console.print(f"[red]Refused[/]: {len(refused):,}")
@@ -163,6 +175,12 @@ def _list(names: list[str]) -> str:
 
     some = ", ".join(map(escape, names[:FEW]))
     return (f" ({some}{', ...' if len(names) > FEW else ''})") if names else ""
+
+
+def _by_number(name: str) -> list[tuple[bool, int, str]]:
+    """Sorts ward 2 before ward 10."""
+    parts = re.split(r"(\d+)", name)
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
 def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:

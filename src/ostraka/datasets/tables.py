@@ -27,7 +27,14 @@ from ostraka.datasets.content import COMPRESSIONS, compress
 from ostraka.datasets.frames import read_frame
 from ostraka.datasets.matrices import read_npz, read_svmlight
 from ostraka.datasets.table import Table
-from ostraka.errors import InputError, MissingColumnsError, ParameterError, list_names
+from ostraka.errors import (
+    InputError,
+    MissingColumnsError,
+    ParameterError,
+    list_names,
+    place_of,
+    suggest,
+)
 from ostraka.files import write_atomically
 from ostraka.public.columns import Columns
 
@@ -290,7 +297,7 @@ def _from_frame(frame: Any, path: Path, wanted: _Wanted) -> Table:
         if name not in frame.columns:
             raise InputError(
                 f"{path.name} has no column {name!r}; it has {list_names(frame.columns)}.",
-                "Name a column that is there.",
+                f"{suggest(name, frame.columns)}Name a column that is there.",
             )
     if columns is not None and not set(columns) <= set(frame.columns):
         raise MissingColumnsError(path.name, wanted=columns, given=list(frame.columns))
@@ -311,8 +318,7 @@ def _complete(frame: Any, name: str | None, path: Path) -> NDArray[Any] | None:
     missing = [row for row, value in enumerate(values.tolist()) if _is_missing(value)]
     if missing:
         raise InputError(
-            f"Column {name!r} of {path.name} has missing values, first in row {missing[0]} "
-            "(counting from 0).",
+            f"Column {name!r} of {path.name} has missing values, first in {place_of(missing[0])}.",
             "Fill in or drop those rows; "
             "in a CSV file the words NA, None and null count as missing too.",
         )

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ostraka.errors import list_names
 from ostraka.expect.unit import drowns, share_deviation
 from ostraka.poll import ENOUGH, Poll
-from ostraka.public.columns import Category
+from ostraka.public.columns import Category, Number
 from ostraka.public.entries import GAP
+from ostraka.public.preprocessing import is_sparse
 from ostraka.public.promise import WEAK, plural
 
-__all__ = ["advise", "few", "label_like", "weak"]
+__all__ = ["advise", "few", "label_like", "look_at_public", "weak"]
+
+CERTAIN = 20.0
+"""From this ε on, how many times surer one may be is a number that nobody can picture."""
+TINY = 50
+"""With fewer public rows, nobody knows what is far and what is near."""
 
 
 def advise(poll: Poll) -> list[str]:
@@ -24,10 +32,13 @@ def weak(epsilon: float) -> str | None:
     """What to say of an ε that promises next to nothing."""
     if not epsilon > WEAK:
         return None
-    times = f"{math.exp(epsilon):,.0f}" if epsilon < 20.0 else f"e^{epsilon:g}"
+    surer = "as sure of somebody's data as if it had been shown"
+    if epsilon < CERTAIN:
+        times = f"{math.exp(epsilon):,.0f}"
+        surer = f"{times} times surer of a guess about somebody's data than before"
     return (
-        f"ε = {epsilon:g} hides next to nothing: whoever sees the model may be {times} times surer "
-        "of a guess about somebody's data than before. Around 1 is a real promise."
+        f"ε = {epsilon:g} hides next to nothing: whoever sees the model may be {surer}. Around 1 "
+        "is a real promise."
     )
 
 
@@ -48,6 +59,43 @@ def few(poll: Poll, n_units: int) -> str | None:
         f"{plural(unit, n_units)} of about {poll.expected_units:,} came. What the poll said of how "
         f"good the model would be holds for {poll.expected_units:,}; with so few, noise moves even "
         f"the share of a class {much}. Wait for more if you can."
+    )
+
+
+def look_at_public(poll: Poll) -> list[str]:
+    """What to say of the public table, to whoever makes a poll of it."""
+    told = [label_like(poll), _number_like(poll), _tiny(poll.auxiliary_samples)]
+    return [each for each in told if each is not None]
+
+
+def _number_like(poll: Poll) -> str | None:
+    """What to say of public columns with another whole number in every row: case numbers?"""
+    columns = poll.task.columns
+    if columns is None or poll.auxiliary is None or poll.auxiliary.samples is None:
+        return None
+    found, rows = [], poll.auxiliary.encoded
+    if len(rows) < TINY or is_sparse(rows):
+        return None
+    starts = np.cumsum([0, *(column.width for column in columns.columns)])
+    for column, start in zip(columns.columns, starts):
+        values = rows[:, start]
+        if isinstance(column, Number) and column.kind == "number" and column.unit is None:
+            whole = (values == np.floor(values)).all()
+            found += [column.name] if whole and len(np.unique(values)) == len(values) else []
+    if not found:
+        return None
+    return (
+        f"In {list_names(found)} every public row has another whole number. If that is a case "
+        "number or the like, it tells nothing of others: leave it out with --drop."
+    )
+
+
+def _tiny(n_rows: int | None) -> str | None:
+    if n_rows is None or n_rows >= TINY:
+        return None
+    return (
+        f"The public table has {plural('row', n_rows)}. From so few nobody can tell how good a "
+        "model will be, and models are worse. Give a few hundred or more."
     )
 
 

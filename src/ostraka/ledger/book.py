@@ -133,6 +133,14 @@ class Ledger:
             id=id_, day=day, cost=asked, note=note, n_parties=len(names), certificate=promised
         )
 
+    def check(self, parties: Iterable[Any], cost: Cost | Certificate) -> None:
+        """Refuse what `charge` would refuse at this moment, and charge nobody."""
+        asked, _ = _read_cost(cost, None)
+        self._check_unit(getattr(cost, "protects", self._protects))
+        names = canonical_list(parties)
+        with nothing_spent(), self.storage.transaction(write=False) as rows:
+            _spent_after(_add_up_accounts(rows, names), asked.amount(rows.budget().kind))
+
     def _check_unit(self, unit: str) -> None:
         """Refuse a release that hides one person in a ledger of whole parties.
 

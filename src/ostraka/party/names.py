@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeError
+from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeError, place_of
 
 __all__ = ["canonical", "canonical_each", "canonical_list", "distinct", "printable"]
 
@@ -195,6 +195,6 @@ def _check_there(value: Any, row: int) -> None:
         missing = True
     if missing:
         raise InputError(
-            f"Row {row} (counting from 0) has no party: its name is {value!r}.",
+            f"There is no party in {place_of(row)}: its name is {value!r}.",
             "Name a party for every sample, or drop it.",
         )

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, Literal, final
 
-from ostraka.errors import ParameterError
+from ostraka.errors import ParameterError, UnusedOptionError
 
 __all__ = [
     "CATALOGUE",
@@ -150,6 +150,5 @@ def check_options(name: str, given: dict[str, Any]) -> None:
     heeded = entry(name).options
     for option, value in given.items():
         if value is not None and option not in heeded:
-            others = ", ".join(taking(option)) or "none"
-            allowed = f"nothing for method {name!r}; it is for {others}"
-            raise ParameterError(option.rstrip("_"), got=value, allowed=allowed)
+            shown = option.rstrip("_")
+            raise UnusedOptionError(shown, got=value, method=name, others=taking(option))

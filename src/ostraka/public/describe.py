@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -55,6 +56,9 @@ RARE: Final = 1000
 LONG_TAIL: Final = 20.0
 """A tail is long if it reaches this many times as far as nine tenths of the rows do."""
 LARGEST_FILE: Final = 2**24
+FORMS: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d.%m.%Y %H:%M")
+"""How people write dates, besides year first; which one it is must be said."""
+_GROUPED: Final = re.compile(r"[+-]?\d{1,3}(?:[.,' ]?\d{3})*(?:[.,]\d+)?")
 _SETTINGS: Final = {
     "number": {"kind", "fill", "unknown", "log"},
     "boolean": {"kind", "fill"},
@@ -182,9 +186,23 @@ def _describe_category(name: str, values: NDArray[Any], listing: Any) -> Categor
         raise InputError(
             f"The public column {name!r} has {len(counts)} different texts, and the {MOST_VALUES} "
             f"commonest are in {covered:.0%} of its rows: names, case numbers or free text.",
-            f"Leave it out (--drop), or say which texts count: {{{name}: [...]}} in --columns.",
+            f"{_suggest_form(name, values)}Leave it out (--drop), or say which texts count: "
+            f"{{{name}: [...]}} in --columns.",
         )
     return Category(name=name, values=tuple(sorted(text for text, _ in kept)))
+
+
+def _suggest_form(name: str, values: NDArray[Any]) -> str:
+    """The line to paste for dates that are not written year first, and for grouped digits."""
+    texts = read_texts(values)
+    held = values[texts != GAP]
+    forms = [form for form in FORMS if not np.isnan(read_numbers(held, "date", form)).any()]
+    lines = " or ".join(f'{{{name}: {{kind: date, form: "{form}"}}}}' for form in forms)
+    if lines:
+        return f"If these are dates, write in --columns: {lines}. "
+    if all(_GROUPED.fullmatch(text) for text in texts[texts != GAP]):
+        return "If these are numbers, write them without points or commas between thousands. "
+    return ""
 
 
 def _describe_number(

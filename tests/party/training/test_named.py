@@ -77,7 +77,8 @@ def test_an_unknown_name_is_refused_with_the_list_of_all(given: Any) -> None:
         "linear, logistic, tree, forest, neighbours, bayes, svm, boosting, xgboost, lightgbm, mixed"
     )
     assert allowed == ", ".join(NAMES)
-    complaint = re.escape(f"local = {given!r} is not allowed. Allowed: {allowed}.")
+    given_text = "is missing. Needed" if given is None else f"= {given!r} is not allowed. Allowed"
+    complaint = re.escape(f"local {given_text}: {allowed}.")
     with pytest.raises(ParameterError, match=complaint):
         named(given)
 
