@@ -1,13 +1,14 @@
 """The scikit-learn face: `PrivateClassifier`, the way from poll to release in one process.
 
-Two ways in: `fit(X, y, parties=..., auxiliary=...)` takes everybody's rows; `fit_classifiers` takes
-classifiers that exist already, of any mix of types, and lets them vote. Where parties may not pool
-their rows, each contributes from its own machine: `Poll`, `Contribution`, `Tally`, `publish`.
+There are two ways in. `fit(X, y, parties=..., auxiliary=...)` takes everybody's rows.
+`fit_classifiers` takes existing classifiers, of any mix of types, and lets them vote. Where parties
+may not pool their rows, each contributes from its own machine: see `Poll`, `Contribution`, `Tally`
+and `publish`.
 
 **One fit is one release.** A fitted estimator holds noise from the operating system and costs every
-party ε. Model selection fits many times, so an estimator that was cloned (as `GridSearchCV`,
-`cross_val_score` and their kind do) refuses to fit, unless `random_state` is set: then all noise is
-seeded, everything is a rehearsal, and nothing of it can be saved as a release. Choose parameters on
+party ε. Model selection fits many times, so an estimator that was cloned (by `GridSearchCV`,
+`cross_val_score` and the like) refuses to fit, unless `random_state` is set. With it, all noise is
+seeded, everything is a rehearsal, and none of it can be saved as a release. Choose parameters on
 public or synthetic data.
 """
 
@@ -90,37 +91,40 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classifiers. They need an auxiliary set, and far less noise than the paper's "soft"
             (shares of votes), "vote" (majorities) and "avg" (mean of parameters). "refine" is a
             second round after one of ours.
-        epsilon: the privacy loss for a whole party. Smaller is more private, and noisier.
+        epsilon: the privacy loss for a whole party. Smaller is more private, but noisier.
         delta: 0 for pure ε; "consensus" and "moments" need less noise with a small δ, such as 1e-6.
         samples_each: how many samples a party typically has, from public knowledge; for our own
             methods. Only accuracy depends on it. None: 10.
-        noise: the law of the noise, for our own methods: "auto", "l2" or "gaussian".
-        shift: whether private samples may be distributed otherwise than the auxiliary ones. "auto",
-            "moments" and "cells" then release what tells, and weight the auxiliary samples where
-            they differ; "refine" relies on them less. A `ShiftWarning` comes either way.
-        penalty: of the ridge fits after the noise, for our own methods; None: from the noise.
-            Another one can be tried afterwards, free of budget: `release_.refit(penalty=...)`.
+        noise: which kind of noise, for our own methods: "auto", "l2" or "gaussian".
+        shift: whether private samples may be distributed differently from the auxiliary ones.
+            "auto", "moments" and "cells" then also release numbers that show a difference, and
+            weight the auxiliary samples where there is one; "refine" relies on them less. A
+            `ShiftWarning` is given either way, where a difference shows.
+        penalty: the penalty of the ridge fits after the noise, for our own methods; None: it
+            depends on the noise. Another one can be tried afterwards, at no cost in budget:
+            `release_.refit(penalty=...)`.
         start: for "refine", the earlier release to start from, or the path of one. It has cost its
             own ε; this one costs another.
-        lambda_: strength of the regulariser, local and global, for methods that train classifiers;
-            choose it without looking at private data. None: 1e-4.
+        lambda_: the strength of the regulariser, local and global, for methods that train
+            classifiers; choose it without looking at private data. None: 1e-4.
         calibration: for "soft", "vote" and "avg": "tight" (the smallest sensitivities we can prove,
             the default) or "paper" (those of Hamm et al. 2016).
         loss: "logistic", the default, or "huber", for methods that train classifiers.
         local: what a party trains where it votes: an unfitted classifier, a function (rows, labels)
-            ↦ classifier, or a list of them from which parties take one by their name. None: a
-            regularised linear classifier, as in the paper. They see features that were standardised
-            by the auxiliary set.
-        classes: the public list of classes. None: those in y, which are then taken to be public,
-            and the certificate says so.
+            ↦ classifier, or a list of these, from which each party takes one by its name. None: a
+            regularised linear classifier, as in the paper. They see the features as the auxiliary
+            set scales them.
+        classes: the public list of classes. None: those in y, which are then assumed to be public;
+            the certificate says so.
         columns: what the columns of a table are, where the auxiliary table does not say enough: a
             `Columns`, a mapping such as {"ward": "category", "age": {"kind": "number", "unknown":
             [99]}}, or the path of a JSON or YAML file that holds one.
-        radius: a public bound for the length of samples, which are divided by it and clipped, for
-            the paper's methods. None: standardise by the auxiliary set.
+        radius: a public bound on the length of samples, for the paper's methods. Samples are
+            divided by it and clipped. None: standardise by the auxiliary set.
         intercept: the value of a constant feature, between 0 and 1, for the paper's methods.
-        roll: the public list of parties; one on it without rows counts all the same.
-        rows_are_parties: every row is a party of its own: protects single rows, not whole holders.
+        roll: the public list of parties; one on it without rows still counts.
+        rows_are_parties: every row is a party of its own. This protects single rows, not whole
+            holders.
         least_parties: refuse to release for fewer parties than this.
         ledger: a `Ledger`, or the path of one: every party is charged before noise is drawn, or
             nothing is released.
@@ -194,11 +198,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: everybody's samples: an array, a sparse matrix, or a pandas, polars or Arrow table
                 with texts, dates and gaps as they come.
             y: their classes.
-            parties: who holds each sample. Who is protected must be said: without it,
-                `rows_are_parties=True`.
+            parties: who holds each sample. Leave it out only with `rows_are_parties=True`.
             auxiliary: public unlabelled samples with the same columns, or an `AuxiliarySet`. A
-                table says what its columns are (`describe_columns`); those that X has besides are
-                left alone. None: only with `radius`, for the paper's methods.
+                table says what its columns are (`describe_columns`); other columns of X are
+                ignored. None: only with `radius`, for the paper's methods.
 
         """
         with nothing_spent():
@@ -242,12 +245,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit_classifiers(
         self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None = None
     ) -> Self:
-        """Let classifiers that exist already vote: anything with `predict` or `predict_proba`, or a
-        function; one per party.
+        """Let existing classifiers vote, one per party: anything with `predict` or `predict_proba`,
+        or a function.
 
         `parties` names them; a ledger needs the names. Samples on which a classifier fails get the
-        first class: an error would tell on its party. Try a classifier with `Poll.cast`, which
-        shows what it raises.
+        first class, because an error would reveal something about its party. To see what a
+        classifier raises, try it with `Poll.cast`.
         """
         with nothing_spent():
             poll, tally = self._vote(classifiers, auxiliary, parties)
@@ -300,7 +303,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of samples whose class is right.
 
-        On the parties' own rows it tells of them, and flatters.
+        On the parties' own rows this number reveals something about them, and is too good.
         """
         accuracy: float = super().score(X, y, sample_weight)
         if was_used(self, self.release_.model.task.rows(X)):
@@ -311,15 +314,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def coef_(self) -> NDArray[np.float64]:
         """The weights of the features, (1, d) for two classes and (K, d) for more.
 
-        Features are what the public map makes of samples, `poll_.task.features(X)`; its constant
-        feature is left out here: `intercept_` has it.
+        Features are what the public map makes of samples, `poll_.task.features(X)`. The constant
+        feature is not among them: see `intercept_`.
         """
         weights = self._weights()
         return weights[:, :-1] if self._constant else weights
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """What is added to the scores, by class."""
+        """What is added to the scores, for each class."""
         weights = self._weights()
         return weights[:, -1] * self._constant if self._constant else np.zeros(len(weights))
 

@@ -5,8 +5,8 @@
     method                 how, with its public arrays: nobody recomputes eigenvectors or clusters
     promise                ε, δ, who is protected, the least number of them
     roll                   who is asked, if that is fixed: a party on it without rows still counts
-    expected_units         for how many it was made; how many come is known when it is closed
-    auxiliary              the public samples; of a private set nothing but its size
+    expected_units         how many are expected; how many come is known when the poll is closed
+    auxiliary              the public samples; of a private set, only its size
 
 Everything that leaves goes Poll → Contribution → Tally → publish → Release, whatever carries it.
 """
@@ -146,16 +146,16 @@ class Poll:
             parties: how many are expected; by default as many as the roll names.
             classes: the public list of classes, where `public` does not have it.
             columns: what the columns of a public table are; None: as `describe_columns` finds them.
-            method: by name.
-            title: for people.
+            method: its name.
+            title: one line, for people.
             delta: 0 for pure ε.
-            noise: the law; "auto" takes the one with the least noise.
+            noise: "l2", "gaussian", or "auto", which takes the kind with the least noise.
             protects: "party", "person" or "row".
             persons: how many persons are expected in all, where persons are protected.
             roll: the public list of the parties that are asked.
-            least_parties: refuse to release for fewer protected units.
-            assumed_public: what was read from private data because it is taken to be public.
-            came: whether these parties are there already, and are not only expected.
+            least_parties: refuse to release for fewer protected units than this.
+            assumed_public: what was read from private data because it is assumed to be public.
+            came: whether these parties are already there, and not only expected.
             options: `samples_each`, `shift`, `penalty`, `start` for our own methods, `lambda_`,
                 `calibration`, `loss` for the paper's, `ball` for "avg"; None means the default.
 
@@ -212,7 +212,7 @@ class Poll:
 
     @property
     def votes(self) -> bool:
-        """Whether parties vote, by classifiers of their own."""
+        """Whether parties vote, with classifiers of their own."""
         return isinstance(self.domain, Ballots)
 
     @property
@@ -222,7 +222,7 @@ class Poll:
 
     @property
     def digest(self) -> str:
-        """Sha256 of the file: by which contributions and certificates name the poll."""
+        """Sha256 of the file, by which contributions and certificates name the poll."""
         if self._digest is None:
             object.__setattr__(self, "_digest", hashlib.sha256(self.to_bytes()).hexdigest())
         assert self._digest is not None
@@ -238,7 +238,7 @@ class Poll:
         local: Any = None,
         n_jobs: int | None = 1,
     ) -> Contribution:
-        """One party's contribution, computed from its own rows and the poll alone.
+        """One party's contribution, computed only from its own rows and the poll.
 
         Args:
             samples: the party's rows, with the poll's columns; there may be none.
@@ -272,7 +272,7 @@ class Poll:
         self, path: str | os.PathLike[str], party: Any, trusted: Iterable[str] = ()
     ) -> Contribution:
         """A classifier file (ONNX, skops) as a contribution, where the auxiliary samples are
-        private: it votes at the coordinator's.
+        private: it votes on the coordinator's machine.
         """
         if not self.private_auxiliary:
             allowed = "votes: Poll.cast(classifier, party), the auxiliary samples are public"
@@ -288,8 +288,8 @@ class Poll:
         """The ballot of a classifier that was sent as a file, cast on the private auxiliary set;
         other contributions as they are.
 
-        Each sample is asked about on its own, and one that the classifier fails on gets the first
-        class: a sample moves its own vote, and no error tells of it.
+        The classifier sees one sample at a time, and a sample that it fails on gets the first
+        class. So a sample moves only its own vote, and no error reveals anything about it.
         """
         if given.kind is not Kind.CLASSIFIER:
             return given
@@ -313,12 +313,13 @@ class Poll:
     def cast(
         self, classifier: Any, party: Any, *, fallback: ClassName | None = None
     ) -> Contribution:
-        """The ballot of a classifier that exists already: anything with `predict` or
-        `predict_proba`, or a function.
+        """The ballot of an existing classifier: anything with `predict` or `predict_proba`, or a
+        function.
 
         On a party's own machine its errors are shown. Where many parties' classifiers vote in one
-        process, one's failure would tell on its data: with `fallback`, samples that it fails on get
-        that class, and nothing is printed or drawn from a shared stream.
+        process, an error would reveal something about one party's data. With `fallback`, samples
+        that a classifier fails on get that class, and nothing is printed or drawn from a shared
+        stream.
         """
         auxiliary = self._find_ballot_samples()
         if isinstance(classifier, type):
@@ -374,11 +375,11 @@ class Poll:
         return self.method.contribute(grouped, work)
 
     def mechanism(self, n_units: int) -> Mechanism:
-        """The noise for so many protected units."""
+        """The noise for this many protected units."""
         return self.method.mechanism(self.promise, n_units)
 
     def certificate(self, n_parties: int, n_persons: int | None = None) -> Certificate:
-        """What a release by this many will promise: known before anything is added up."""
+        """What a release with this many units will promise, known before anything is added up."""
         n_units = n_parties if self.promise.protects != "person" else n_persons or 0
         mechanism, start = self.mechanism(n_units), self.method.start
         before = (0.0, 0.0)
@@ -429,7 +430,7 @@ class Poll:
             return self.method.surprise(mean, mechanism)
 
     def outlook(self, mean: Array, mechanism: Mechanism) -> Outlook:
-        """What is known of how good the model can be, from what was released and the poll alone."""
+        """What the poll and what was released say about how good the model can be."""
         came = mechanism.divisor >= ENOUGH * self.expected_units
         rehearsed = self.forecast if came else None  # of so many more it says nothing
         count_classes = getattr(self.method, "class_shares", None)
@@ -450,7 +451,7 @@ class Poll:
         penalty: float | None,
         student: bool | None,
     ) -> LinearModel:
-        """Another model of what was released: see `Release.refit`."""
+        """Another model from what was released: see `Release.refit`."""
         chosen = {"penalty": Options(penalty=penalty).penalty, "student": student}
         given = {name: value for name, value in chosen.items() if value is not None}
         method: Method = replace(self.method, **given)  # type: ignore[type-var]

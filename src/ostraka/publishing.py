@@ -51,7 +51,7 @@ def publish(
         tally: what was sent, `Tally(poll)`.
         source: `Entropy()`, the default, publishes; a `Rehearsal` draws from a seed and costs
             nothing.
-        ledger: every party is charged before noise is drawn, or nothing is released.
+        ledger: if given, every party is charged before noise is drawn, or nothing is released.
 
     """
     source = Entropy() if source is None else source

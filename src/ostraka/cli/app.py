@@ -116,7 +116,7 @@ def _flags(command: Any) -> list[str]:
 def build(first: str | None = None) -> Any:
     """The application, with its commands in panels, in the order in which people need them.
 
-    If the first word of a command line is a command, with that one alone, which takes less time.
+    If the first word of a command line is a command, only that one is built, to save time.
     """
     import typer
 
@@ -133,20 +133,20 @@ def build(first: str | None = None) -> Any:
             "One differentially private classifier from the data of many parties, without anyone "
             "showing their data.\n\n"
             "Try [bold]ostraka demo[/] first; [bold]ostraka demo --tables wards[/] writes tables "
-            "to try the rest on. Where parties may not pool their rows: "
-            "[bold]ostraka poll create[/], then every party [bold]ostraka contribute[/] on its "
-            "own machine, then [bold]ostraka release[/]. Where one process may see all rows, "
-            "[bold]ostraka learn[/] does it in one step. [bold]ostraka plan[/] tells what to "
-            "expect."
+            "to try the rest on. Where parties may not pool their rows, the "
+            "coordinator runs [bold]ostraka poll create[/], every party runs [bold]ostraka "
+            "contribute[/] on its own machine, and the coordinator runs [bold]ostraka release[/]. "
+            "Where one process may see all rows, [bold]ostraka learn[/] does it in one step. "
+            "[bold]ostraka plan[/] says what to expect."
         ),
         epilog=f"{examples('ostraka demo', 'ostraka learn --help')}\n\n"
-        "Exit codes, formats and more examples: the how-to pages of the documentation.",
+        "The how-to pages of the docs have exit codes, formats and more examples.",
     )
 
     @app.callback()
     def options(
         version: bool = typer.Option(
-            False, "--version", help="Show the version and leave.", is_eager=True, callback=_version
+            False, "--version", help="Show the version and exit.", is_eager=True, callback=_version
         ),
     ) -> None:
         pass

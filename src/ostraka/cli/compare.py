@@ -28,14 +28,16 @@ def compare(
     *,
     parties: Annotated[
         int | None,
-        option(DATA, "How many parties; by default the smallest number of the paper.", of="number"),
+        option(
+            DATA, "How many parties; by default, the smallest number in the paper.", of="number"
+        ),
     ] = None,
     rare: Annotated[
         float,
         option(
             DATA,
-            "Below 1, public samples are unlike private ones: so much is left of every second "
-            "class.",
+            "Below 1, public samples are unlike private ones: they keep only this share of every "
+            "second class.",
             of="share",
         ),
     ] = 1.0,
@@ -43,21 +45,25 @@ def compare(
     inv_epsilon: Annotated[str | None, option(PROMISE, INV_EPSILON, of="numbers")] = None,
     delta: Annotated[
         float,
-        option(PROMISE, "δ for those who need one; ours are also run without.", of="number"),
+        option(PROMISE, "δ for the methods that need one; ours are also run without.", of="number"),
     ] = 1e-6,
     methods: Annotated[
-        str, option(METHOD, "Which methods, with commas between; all by default.", of="names")
+        str, option(METHOD, "Which methods, separated by commas; all by default.", of="names")
     ] = "",
     shift: Annotated[
         bool,
-        option(METHOD, "Tell our methods that public samples may be unlike.", "--shift"),
+        option(
+            METHOD, "Tell our methods that public samples may be unlike private ones.", "--shift"
+        ),
     ] = False,
     trials: Annotated[int, option(METHOD, "Random splits of the data.", of="number")] = 3,
     draws: Annotated[int, option(METHOD, "Draws of noise per split.", of="number")] = 10,
     seed: Annotated[int, SEED] = 0,
     out: Annotated[
         Path | None,
-        option(OUTPUT, "A folder for results and figure; by default comparison/TASK.", of="folder"),
+        option(
+            OUTPUT, "A folder for results and figure; by default, comparison/TASK.", of="folder"
+        ),
     ] = None,
     redraw: Annotated[bool, REDRAW] = False,
     jobs: Annotated[
@@ -67,9 +73,9 @@ def compare(
     """Compare accuracy against ε: ours, the paper's, PATE, DP-FedAvg, DP-GD, local privacy, and all
     data in one place.
 
-    Same splits, same parties, same neighbours (one party's whole data). Writes results.json,
-    results.csv, run.json, table.md, methods.md (what each method promises, whom it trusts, how it
-    was tuned) and the figure. An interrupted run goes on where it stopped.
+    All use the same splits and the same parties; ε is for one party's whole data. Writes
+    results.json, results.csv, run.json, table.md, methods.md (what each method promises, whom it
+    trusts, how it was tuned) and the figure. An interrupted run goes on where it stopped.
     """
     from rich.console import Console
 

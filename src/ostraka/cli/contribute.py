@@ -24,11 +24,11 @@ EXAMPLES = examples(
 
 MANY = 5
 FAR = 5.0
-"""So many times the range (or deviation) of a public column: another unit, most likely."""
+"""This many times the range (or deviation) of a public column: most likely another unit."""
 
 
 def contribute(
-    file: Annotated[Path, typer.Argument(help="The poll, as `ostraka poll create` writes.")],
+    file: Annotated[Path, typer.Argument(help="The poll, as written by `ostraka poll create`.")],
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -49,8 +49,8 @@ def contribute(
         str,
         option(
             METHOD,
-            "Where parties vote, what you train: linear, logistic, tree, forest, neighbours, "
-            "bayes, svm, boosting, xgboost, lightgbm.",
+            "Where parties vote: what you train, out of linear, logistic, tree, forest, "
+            "neighbours, bayes, svm, boosting, xgboost, lightgbm.",
             of="classifier",
         ),
     ] = "linear",
@@ -58,7 +58,7 @@ def contribute(
         Path | None,
         option(
             METHOD,
-            "Where parties vote: a classifier that you have trained already, as .onnx or .skops.",
+            "Where parties vote: a classifier that you have already trained, as .onnx or .skops.",
             of="file",
         ),
     ] = None,
@@ -75,23 +75,22 @@ def contribute(
     ] = None,
     check: Annotated[
         bool,
-        option(OUTPUT, "Only see whether the table fits the poll; write nothing.", "--check"),
+        option(OUTPUT, "Only check whether the table fits the poll; write nothing.", "--check"),
     ] = False,
     force: Annotated[bool, FORCE] = False,
     jobs: Annotated[
         int,
         option(
             OUTPUT,
-            "Workers, for the classifiers of many persons; -1 means all cores.",
+            "Workers that train the classifiers of many persons; -1 means all cores.",
             of="number",
         ),
     ] = -1,
 ) -> None:
-    """Compute what you contribute to a poll, show what leaves this machine, and write it to one
-    small file.
+    """Compute your contribution to a poll, show what leaves this machine, and write it to one small
+    file.
 
-    Reads the poll and your own file, nothing else, and needs no network. Mail the result to the
-    coordinator.
+    Reads only the poll and your own file, and needs no network. Mail the result to the coordinator.
     """
     from ostraka.errors import ParameterError
     from ostraka.files import check_distinct, check_new
@@ -212,7 +211,7 @@ def _fits(poll: Poll, table: Table, file: Path) -> None:
 
 
 def _warn(poll: Poll, table: Table) -> None:
-    """What a party should know of its own table; shown here, sent nowhere."""
+    """What a party should know about its own table; shown here, sent nowhere."""
     import numpy as np
 
     from ostraka.public.remarks import remark_entries

@@ -18,7 +18,7 @@ def demo(
         Path,
         option(
             OUTPUT,
-            "A folder for the figure and the release; made if it is not there.",
+            "A folder for the figure and the release; created if it does not exist.",
             of="folder",
         ),
     ] = Path("out"),
@@ -26,15 +26,15 @@ def demo(
         Path | None,
         option(
             OUTPUT,
-            "Only write made-up tables of forty wards into this folder, to try the other commands "
-            "on: texts, dates and gaps included.",
+            "Only write made-up tables of forty wards into this folder, with texts, dates and "
+            "gaps, to try the other commands on.",
             of="folder",
         ),
     ] = None,
 ) -> None:
     """Learn to read handwritten digits from 200 parties with five samples each.
 
-    A table, a figure, a release and its certificate.
+    Makes a table, a figure, a release and its certificate.
     """
     if tables is not None:
         _write_tables(tables)

@@ -14,14 +14,16 @@ EXAMPLES = examples("ostraka export model.ostraka --onnx model.onnx")
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="A release, as `ostraka learn` writes.")],
+    file: Annotated[
+        Path, typer.Argument(help="A release, as written by `ostraka release` or `ostraka learn`.")
+    ],
     *,
     onnx: Annotated[Path, option(OUTPUT, "Where to write the ONNX model.", of="file")],
     force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Write a release as an ONNX model with the same predictions.
 
-    Its metadata carry the certificate.
+    Its metadata hold the certificate.
     """
     from importlib.util import find_spec
 

@@ -24,7 +24,7 @@ def option(panel: str | None, words: str, *names: str, of: str | None = None, **
 
 
 def examples(*commands: str) -> str:
-    """What stands below the options. A long command is given on several lines, with backslashes."""
+    """The text below the options. A long command goes on several lines, with backslashes."""
     title = "Example:" if len(commands) == 1 else "Examples:"
     return "\n".join((title, *(f"[bold]{command}[/]" for command in commands)))
 

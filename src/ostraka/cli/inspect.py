@@ -24,7 +24,7 @@ PAID = "A ledger, if one was kept, says what is left: ostraka ledger show LEDGER
 
 def inspect(
     file: Annotated[
-        Path, typer.Argument(help="A release, as `ostraka release` and `ostraka learn` write.")
+        Path, typer.Argument(help="A release, as written by `ostraka release` or `ostraka learn`.")
     ],
     json: Annotated[
         bool, typer.Option("--json", help="Print the certificate as JSON instead.")

@@ -57,7 +57,7 @@ def learn(
         str | None,
         option(
             DATA,
-            "The column that says who holds each sample. In a folder the files are the parties.",
+            "The column that says who holds each sample. In a folder, each file is a party.",
             of="column",
         ),
     ] = None,
@@ -65,7 +65,7 @@ def learn(
         bool,
         option(
             DATA,
-            "Every row is a party of its own: protects single samples, not whole holders.",
+            "Every row is a party of its own. This protects single samples, not whole holders.",
             "--rows-are-parties",
         ),
     ] = False,
@@ -91,7 +91,7 @@ def learn(
         float,
         option(
             DATA,
-            "For soft, vote, avg: value of a constant feature, from 0 (none) to below 1.",
+            "For soft, vote, avg: the value of a constant feature, from 0 (none) to below 1.",
             of="number",
         ),
     ] = 0.5,
@@ -101,7 +101,7 @@ def learn(
     least_parties: Annotated[int, LEAST_PARTIES] = 2,
     method: Annotated[
         MethodName | None,
-        option(METHOD, f"{METHODS} Default auto; avg with --radius alone.", of="method"),
+        option(METHOD, f"{METHODS} Default: auto; without --auxiliary, avg.", of="method"),
     ] = None,
     noise: Annotated[NoiseName, NOISE] = ANY_NOISE,
     shift: Annotated[bool, SHIFT] = False,
@@ -111,7 +111,7 @@ def learn(
         str,
         option(
             METHOD,
-            "Where parties vote, what each of them trains: linear, logistic, tree, forest, "
+            "Where parties vote: what each of them trains, out of linear, logistic, tree, forest, "
             "neighbours, bayes, svm, boosting, xgboost, lightgbm, mixed.",
             of="classifier",
         ),
@@ -127,9 +127,9 @@ def learn(
     """Make one private classifier from the samples of many parties, and write it with its
     certificate.
 
-    For rows that one process may see; where it may not, begin with `ostraka poll create`. Every
-    call is a release of its own and costs every party ε. CSV, Parquet, NPZ and svmlight files, also
-    .gz and .zst.
+    For rows that one process may see; otherwise begin with `ostraka poll create`. Every call is a
+    new release and costs every party ε. Reads CSV, Parquet, NPZ and svmlight files, also .gz and
+    .zst.
     """
     from rich.console import Console
 

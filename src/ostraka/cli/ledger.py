@@ -30,11 +30,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     epilog=EXAMPLES,
     help="Keep the account of what every party has spent, over all releases.\n\n"
-    "A release is charged to all its parties before anything is drawn, or refused; nothing is ever "
-    "refunded.",
+    "A release is charged to all its parties before anything is drawn, or else refused. Nothing "
+    "is ever refunded.",
 )
 
-File = Annotated[Path, typer.Argument(help="The ledger, as `ostraka ledger init` makes.")]
+File = Annotated[Path, typer.Argument(help="The ledger, as made by `ostraka ledger init`.")]
 
 
 @app.command(
@@ -48,7 +48,7 @@ File = Annotated[Path, typer.Argument(help="The ledger, as `ostraka ledger init`
 def init(
     file: Annotated[
         Path,
-        typer.Argument(help="Where to make the ledger. One that is there is never replaced."),
+        typer.Argument(help="Where to make the ledger. An existing one is never replaced."),
     ],
     epsilon: Annotated[
         float | None,
@@ -56,12 +56,16 @@ def init(
     ] = None,
     delta: Annotated[
         float | None,
-        option(None, "The most δ that may be added to it; none for pure ε.", of="number"),
+        option(
+            None, "The most δ that a party may lose as well; leave it out for pure ε.", of="number"
+        ),
     ] = None,
     rho: Annotated[
         float | None,
         option(
-            None, "Count ρ of zCDP instead: for many small, or Gaussian, releases.", of="number"
+            None,
+            "Count ρ of zCDP instead, for releases that are many and small, or Gaussian.",
+            of="number",
         ),
     ] = None,
     concentrated: Annotated[

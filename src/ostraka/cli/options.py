@@ -1,8 +1,7 @@
-"""The options that several commands share: what each is for is said once, here.
+"""The options that several commands share: each is explained once, here.
 
 A command keeps the type, the name and the default: `epsilon: Annotated[float, EPSILON]`. Where
-commands add to the words, or need another panel, the words alone stand here: `option(DATA,
-CLASSES)`.
+commands add to the words, or need another panel, only the words are here: `option(DATA, CLASSES)`.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ __all__ = [
 
 # Data: what is known of it, and how it is read.
 LABEL_COLUMN = option(DATA, "The column that holds the class of each sample.", of="column")
-CLASSES = "The public list of classes, with commas between, such as ill,well."
+CLASSES = "The public list of classes, separated by commas, such as ill,well."
 ROLL = option(
     DATA,
-    "A text file with the name of every party that is asked, one per line. Who has no rows "
-    "counts all the same; others are refused.",
+    "A text file with the name of every party that is asked, one per line. A party without rows "
+    "still counts; a party that is not listed is refused.",
     of="file",
 )
 SAMPLES_EACH = option(
@@ -52,11 +51,11 @@ SAMPLES_EACH = option(
     "How many rows a party (or person) typically has. Only accuracy depends on it. Default 10.",
     of="number",
 )
-DROP = option(DATA, "A column that is no feature; may be repeated.", of="column")
+DROP = option(DATA, "A column that is not a feature; may be repeated.", of="column")
 COLUMNS = option(
     DATA,
-    "What the columns are, where the public table does not say enough: a small .yaml or .json "
-    "file.",
+    "A small .yaml or .json file that says what the columns are, where the public table does not "
+    "say enough.",
     of="file",
 )
 SVMLIGHT_COLUMNS = option(
@@ -64,21 +63,21 @@ SVMLIGHT_COLUMNS = option(
 )
 RADIUS = option(
     DATA,
-    "A public bound for the length of samples, instead of a scale from the public ones; for "
-    "soft, vote, avg.",
+    "A public bound on the length of samples, instead of a scale from the public ones; for soft, "
+    "vote, avg.",
     of="number",
 )
 DATA_DIR = option(
     DATA,
-    "Where the data sets are, or go; otherwise OSTRAKA_DATA, otherwise ./data.",
+    "Where the data sets are, or are downloaded to. Default: OSTRAKA_DATA, or else ./data.",
     of="folder",
 )
 
 # Promise: what is promised, and to whom.
 EPSILON = option(
     PROMISE,
-    "Privacy loss for whoever is protected. Smaller is more private, and noisier; 1 is a "
-    "common choice.",
+    "Privacy loss for whoever is protected. Smaller is more private, but noisier; 1 is a common "
+    "choice.",
     of="number",
 )
 DELTA = option(
@@ -86,38 +85,41 @@ DELTA = option(
     "0 for pure ε. With a small δ, such as 1e-6, moments and consensus need less noise.",
     of="number",
 )
-INV_EPSILON = "Values of 1/ε, with commas between."
+INV_EPSILON = "Values of 1/ε, separated by commas."
 LEDGER = option(
     PROMISE,
     "The account of what parties have spent (ostraka ledger init). Every party is charged before "
     "noise is drawn, or nothing happens.",
     of="file",
 )
-LEAST_PARTIES = option(PROMISE, "Refuse to release for fewer parties (persons).", of="number")
+LEAST_PARTIES = option(
+    PROMISE, "Refuse to release for fewer parties (persons) than this.", of="number"
+)
 
 # Method: how the model is made.
 METHODS = (
     "auto takes moments or cells, whichever does better on made-up labels of the public samples. "
-    "Or choose: moments, cells, consensus (votes), refine (a second round, with --start), and "
+    "Or choose: moments, cells, consensus (votes), refine (a second round, with --start), or "
     "the paper's soft, vote, avg."
 )
 NOISE = option(
-    METHOD, "The law of the noise, for our own methods: auto, l2 or gaussian.", of="noise"
+    METHOD, "Which kind of noise, for our own methods: auto, l2 or gaussian.", of="noise"
 )
 SHIFT = option(
     METHOD,
-    "Private samples may be distributed otherwise than the public ones; for auto, moments, "
+    "Private samples may be distributed differently from the public ones; for auto, moments, "
     "cells, refine.",
     "--shift",
 )
 PENALTY = option(
     METHOD,
-    "Of the fits after the noise, for our own methods; by default from the noise. Costs no budget.",
+    "The penalty of the fit after the noise, for our own methods; by default it depends on the "
+    "noise. Costs no budget.",
     of="number",
 )
 START = option(
     METHOD,
-    "For refine: the earlier release to start from. It keeps its own price.",
+    "For refine: the earlier release to start from. What that one cost still counts.",
     of="file",
 )
 LAMBDA = option(
@@ -129,11 +131,11 @@ LAMBDA = option(
 )
 CALIBRATION = option(
     METHOD,
-    "For soft, vote, avg: tight, the least noise that we can prove to be enough (default), or "
-    "paper, that of the paper.",
+    "For soft, vote, avg: tight (default), the least noise that we can prove to be enough, or "
+    "paper, the noise of the paper.",
     of="rule",
 )
-TRUST = "A type that .skops files may hold besides the harmless ones; may be repeated."
+TRUST = "A type that .skops files may hold in addition to the harmless ones; may be repeated."
 SEED = option(METHOD, "The same seed gives the same numbers.", of="number")
 
 # Output: what is written.
@@ -141,4 +143,4 @@ MODEL_OUT = option(OUTPUT, "Where to write the model with its certificate.", of=
 REDRAW = option(
     OUTPUT, "Only draw the figure again, from results.csv in --out; measure nothing.", "--redraw"
 )
-FORCE = option(OUTPUT, "Replace a file that is there already.", "--force")
+FORCE = option(OUTPUT, "Replace an existing file.", "--force")

@@ -25,13 +25,16 @@ def plan(
     *,
     parties: Annotated[int, option(DATA, "How many parties will take part.", of="number")],
     classes: Annotated[
-        str, option(DATA, "How many classes there are, or their names with commas.", of="number")
+        str,
+        option(
+            DATA, "How many classes there are, or their names, separated by commas.", of="number"
+        ),
     ] = "2",
     auxiliary: Annotated[
         Path | None,
         option(
             DATA,
-            "The public samples themselves: forecasts our own methods (auto).",
+            "The public samples. With them, our own methods (auto) are forecast.",
             of="file",
         ),
     ] = None,
@@ -43,7 +46,9 @@ def plan(
     ] = 10,
     samples: Annotated[
         int | None,
-        option(DATA, "Without --auxiliary: how many public samples they vote on.", of="number"),
+        option(
+            DATA, "Without --auxiliary: how many public samples there are to vote on.", of="number"
+        ),
     ] = None,
     features: Annotated[
         int | None,
@@ -75,13 +80,13 @@ def plan(
     ] = 0.3,
     figure: Annotated[
         Path | None,
-        option(OUTPUT, "Draw what to expect against ε into this .png or .svg file.", of="file"),
+        option(OUTPUT, "Draw what to expect against ε, in this .png or .svg file.", of="file"),
     ] = None,
 ) -> None:
     """Say how noisy a release would be, and which ε or how many parties a target needs. Uses no
     private data.
 
-    Noise-to-signal is the expected length of the noise over that of the longest model there can be.
+    Noise-to-signal is the expected length of the noise over that of the longest possible model.
     With --auxiliary, our own methods are rehearsed on made-up labels of the public samples.
     """
     n_classes = _count_classes(classes)

@@ -48,8 +48,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help=(
-        "Make a poll, or look at one: the public file that says what is asked of every party, "
-        "and what is promised.\n\n"
+        "Make or show a poll: the public file that says what is asked of every party, and what "
+        "is promised.\n\n"
         "Then every party runs [bold]ostraka contribute[/] on its own machine and mails one small "
         "file, and "
         "[bold]ostraka release[/] makes the model."
@@ -73,7 +73,7 @@ def create(
     public: Annotated[
         Path,
         typer.Argument(
-            help="Public samples without labels: they set the scale, and parties may vote on them."
+            help="Public samples without labels. They set the scale, and parties may vote on them."
         ),
     ],
     *,
@@ -82,7 +82,7 @@ def create(
         int | None,
         option(
             DATA,
-            "How many parties are expected; by default as many as --roll names.",
+            "How many parties are expected; by default, as many as --roll names.",
             of="number",
         ),
     ] = None,
@@ -116,7 +116,7 @@ def create(
         int | None,
         option(
             PROMISE,
-            "With --protects person: how many persons there are in all, about.",
+            "With --protects person: about how many persons there are in all.",
             of="number",
         ),
     ] = None,
@@ -130,7 +130,7 @@ def create(
     calibration: Annotated[CalibrationName | None, CALIBRATION] = None,
     out: Annotated[Path, option(OUTPUT, "Where to write the poll.", of="file")],
     title: Annotated[
-        str, option(OUTPUT, "A line that tells people what it is about.", of="text")
+        str, option(OUTPUT, "One line that says what the poll is about.", of="text")
     ] = "",
     force: Annotated[bool, FORCE] = False,
 ) -> None:
@@ -199,7 +199,7 @@ def create(
     ),
 )
 def show(
-    file: Annotated[Path, typer.Argument(help="A poll, as `ostraka poll create` writes.")],
+    file: Annotated[Path, typer.Argument(help="A poll, as written by `ostraka poll create`.")],
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON instead.")] = False,
 ) -> None:
     """Say in plain words what a poll asks of a party, what leaves its machine, and what is

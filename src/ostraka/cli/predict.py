@@ -16,7 +16,7 @@ EXAMPLES = examples("ostraka predict model.ostraka new.csv --out predictions.csv
 
 def predict(
     file: Annotated[
-        Path, typer.Argument(help="A release, as `ostraka release` and `ostraka learn` write.")
+        Path, typer.Argument(help="A release, as written by `ostraka release` or `ostraka learn`.")
     ],
     data: Annotated[
         Path,
@@ -31,20 +31,20 @@ def predict(
         Path,
         option(
             OUTPUT,
-            "Where to write, one row per sample: .csv (also .gz, .zst) or .parquet.",
+            "Where to write predictions, one row per sample: .csv (also .gz, .zst) or .parquet.",
             of="file",
         ),
     ],
     probabilities: Annotated[
         bool,
-        option(OUTPUT, "Add a column per class with the model's probability.", "--probabilities"),
+        option(OUTPUT, "Add a column per class with the model's probabilities.", "--probabilities"),
     ] = False,
     keep: Annotated[
         bool, option(OUTPUT, "Keep all columns of the table beside the prediction.", "--keep")
     ] = False,
     force: Annotated[bool, FORCE] = False,
 ) -> None:
-    """Predict the class of new samples: a table with a column `prediction`."""
+    """Predict the class of new samples, and write a table with a column `prediction`."""
     import pandas as pd
 
     from ostraka.datasets import tables

@@ -27,7 +27,7 @@ FEW = 100
 
 
 def release(
-    file: Annotated[Path, typer.Argument(help="The poll, as `ostraka poll create` writes.")],
+    file: Annotated[Path, typer.Argument(help="The poll, as written by `ostraka poll create`.")],
     inbox: Annotated[
         Path, typer.Argument(help="The folder with the parties' contributions, one file each.")
     ],
@@ -45,15 +45,15 @@ def release(
     out: Annotated[Path | None, MODEL_OUT] = None,
     check: Annotated[
         bool,
-        option(OUTPUT, "Only list who is in, missing and refused; release nothing.", "--check"),
+        option(OUTPUT, "Only list who is in, missing or refused; release nothing.", "--check"),
     ] = False,
     force: Annotated[bool, FORCE] = False,
 ) -> None:
-    """Check every contribution, say who is in, who is missing and who is refused and why, then
-    charge and release.
+    """Check every contribution, list who is in, missing or refused (and why), then charge and
+    release.
 
-    Every call is a release of its own and costs every party ε. A contribution that is refused does
-    not keep the others from counting.
+    Every call is a new release and costs every party ε. If a contribution is refused, the others
+    still count.
     """
     from rich.console import Console
 

@@ -73,7 +73,7 @@ def reproduce(
         str,
         option(
             DATA,
-            "How many parties, or 'all' for the paper's numbers, a panel each.",
+            "How many parties, or 'all' for each of the paper's numbers, in a panel of its own.",
             of="number",
         ),
     ] = "all",
@@ -89,7 +89,8 @@ def reproduce(
         bool,
         option(
             DATA,
-            "Subtract the mean before principal components; the paper's numbers come out without.",
+            "Subtract the mean before taking principal components. Only without it do the numbers "
+            "match the paper's.",
             "--centre",
         ),
     ] = False,
@@ -99,13 +100,13 @@ def reproduce(
         option(PROMISE, f"{INV_EPSILON} 0 (no noise) is always among them.", of="numbers"),
     ] = None,
     methods: Annotated[
-        str, option(METHOD, "Which methods, with commas between.", of="names")
+        str, option(METHOD, "Which methods, separated by commas.", of="names")
     ] = "batch,soft,avg,vote,indiv",
     calibration: Annotated[
         CalibrationName,
         option(
             METHOD,
-            "The sensitivities: those of the paper, our tight ones, or both.",
+            "Which sensitivities: those of the paper, our tight ones, or both.",
             of="rule",
         ),
     ] = CalibrationName.both,
@@ -144,7 +145,7 @@ def reproduce(
         Path | None,
         option(
             OUTPUT,
-            "A folder for results and figure; by default reproduction/TASK.",
+            "A folder for results and figure; by default, reproduction/TASK.",
             of="folder",
         ),
     ] = None,
@@ -167,8 +168,8 @@ def reproduce(
     """Reproduce a figure of the paper: test accuracy against 1/ε for every method.
 
     Writes results.json, results.csv, run.json, figure.png, figure.svg and, where the paper reports
-    numbers, paper.md. A run that was interrupted goes on where it stopped when the same command is
-    given again.
+    numbers, paper.md. If a run was interrupted, give the same command again, and it goes on where
+    it stopped.
     """
     from rich.console import Console
 

@@ -23,21 +23,20 @@ MOST_CLASSES = 12
 
 def score(
     file: Annotated[
-        Path, typer.Argument(help="A release, as `ostraka release` and `ostraka learn` write.")
+        Path, typer.Argument(help="A release, as written by `ostraka release` or `ostraka learn`.")
     ],
     data: Annotated[
         Path,
-        typer.Argument(
-            help="Labelled samples that anybody may see, and that no party contributed."
-        ),
+        typer.Argument(help="Labelled samples that anybody may see and that no party contributed."),
     ],
     *,
     label_column: Annotated[str, LABEL_COLUMN],
     svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
 ) -> None:
-    """Say how often a model is right on labelled rows, beside guessing the commonest class.
+    """Say how often a model is right on labelled rows, compared with guessing the commonest class.
 
-    On private rows these numbers would tell of them, outside the promise: keep those to yourself.
+    On private rows these numbers would reveal something about them, outside the promise. Keep such
+    numbers to yourself.
     """
     from ostraka.datasets import tables
     from ostraka.public.remarks import remark_entries

@@ -1,4 +1,4 @@
-"""Lists on the command line: words and numbers with commas between."""
+"""Lists on the command line: words and numbers, separated by commas."""
 
 from __future__ import annotations
 

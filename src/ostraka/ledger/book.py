@@ -2,7 +2,7 @@
 
 A charge is made *before* anything is drawn, for all parties of a release or for none. It stays,
 whatever happens next: a crash between charge and release leaves an open charge, which counts as
-spent and is never refunded, because nobody can tell what was seen of the draw.
+spent and is never refunded, because nobody can tell how much of the draw was seen.
 
 Running sums are never trusted: before a charge is granted, those of its parties are added up again
 from their charges, so that a flipped bit cannot give anybody a second budget.
@@ -59,7 +59,7 @@ class _Published(Protocol):
 class Ledger:
     """A ledger, in a file or in another `Storage`. Many threads and processes may use one at once.
 
-    `Ledger.create` makes a file, `Ledger(path)` opens one; `Ledger(storage)` keeps to the same
+    `Ledger.create` makes a file, and `Ledger(path)` opens one; `Ledger(storage)` keeps the same
     rules in a database of your own. Parties go by canonical names (`ostraka.party.names`).
     """
 
@@ -202,7 +202,7 @@ class Ledger:
             return rows.charges(None if party is None else canonical(party))
 
     def open_charges(self) -> list[Charge]:
-        """Charged, but no release recorded: interrupted, or still going on. They count as spent."""
+        """Charges without a recorded release: interrupted, or still going on. Counted as spent."""
         return [charge for charge in self.history() if charge.is_open]
 
     def if_fixed_beforehand(self, party: Any, delta: float | None = None) -> float:

@@ -57,7 +57,7 @@ WHAT = "The auxiliary set"
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class AuxiliarySet:
-    """Samples, the features made of them, and the classes that can be voted for.
+    """Samples, the features made from them, and the classes that can be voted for.
 
     Args:
         samples: what the parties vote on, kept as given: an array, a list of rows, a data frame, or
@@ -133,7 +133,7 @@ class AuxiliarySet:
         """Make a public set of points spread evenly over a ball, always the same ones.
 
         It is for those who have no public samples. Votes on points that look like nobody's data
-        say less than votes on real samples; expect a lower accuracy.
+        say less than votes on real samples, so expect a lower accuracy.
         """
         generator = np.random.default_rng(0)
         rows = generator.standard_normal((n_samples, n_columns))

@@ -149,7 +149,7 @@ class Category:
 
     @property
     def kind(self) -> str:
-        """As other columns have it."""
+        """The kind, as for other columns."""
         return "category"
 
     @property
@@ -197,7 +197,7 @@ class Columns:
 
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> Columns:
-        """Columns of which only the names are known: numbers without gaps."""
+        """Columns of which only the names are known, taken as numbers without gaps."""
         return cls(tuple(Number(name=name, fill=None) for name in names))
 
     @property

@@ -8,9 +8,9 @@ exactly as expected is refused before any of it is used.
     format   what changed
     1        weights, task, certificate
     2        `statistic`, the noisy mean itself, where the model was made from one: it is public,
-             and `refit` makes other models of it, free of budget
+             and `refit` makes other models from it, at no cost in budget
     3        `columns` where a table's columns are described, instead of their names alone;
-             `outlook`, what is known of how good the model can be
+             `outlook`, what is known about how good the model can be
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Refitting(Protocol):
 
     @property
     def digest(self) -> str:
-        """By which a certificate names it."""
+        """The name by which a certificate refers to it."""
         ...
 
     def remake(
@@ -122,7 +122,7 @@ class _Outcome:
 
     @property
     def digest(self) -> str:
-        """Sha256 of the file that was read, or of what `save` writes: its name in a ledger."""
+        """Sha256 of the file that was read, or of what `save` writes: its name in ledgers."""
         return self._digest or hashlib.sha256(self._write()).hexdigest()
 
     def refit(
@@ -132,10 +132,11 @@ class _Outcome:
         student: bool | None = None,
         poll: Refitting | None = None,
     ) -> Self:
-        """Another model from what was released, free of budget: nothing private is asked.
+        """Another model from what was released. It costs no budget: nothing private is read.
 
         Args:
-            penalty: of the ridge fits; None: as the poll has it, usually from the noise.
+            penalty: the penalty of the ridge fits; None: as the poll has it, which usually depends
+                on the noise.
             student: whether the model labels the auxiliary set once more; None: as the poll has it.
             poll: where this release came from, if it was loaded from a file.
 

@@ -70,7 +70,7 @@ class Tally:
 
     @property
     def n_units(self) -> int:
-        """M: how many units are protected: the parties, or the persons that they have."""
+        """M, how many units are protected: the parties, or all of their persons."""
         return self._n_units
 
     @property
