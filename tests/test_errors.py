@@ -49,7 +49,7 @@ def test_every_error_is_in_the_tree_that_the_module_draws(name: str) -> None:
         (lambda: POLL.with_auxiliary(ROWS), "private=True"),
         (
             lambda: AuxiliarySet("samples.csv", ("no", "yes")),
-            "The auxiliary samples is of type str",
+            "The auxiliary set is of type str",
         ),
         (lambda: AuxiliarySet(None, ("no", "yes")), "NoneType"),
     ],

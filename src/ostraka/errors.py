@@ -363,7 +363,8 @@ class WrongTypeError(InputError, TypeError):
 
     def __init__(self, what: str, given: object, needed: str) -> None:
         self.what, self.given, self.needed = what, given, needed
-        super().__init__(f"{what} is of type {type(given).__name__}.", f"Give {needed}.")
+        verb = "are" if what.endswith("samples") else "is"
+        super().__init__(f"{what} {verb} of type {type(given).__name__}.", f"Give {needed}.")
 
 
 class ClassifierFileError(InputError):

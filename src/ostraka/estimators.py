@@ -51,10 +51,10 @@ from ostraka.methods.base import Work
 from ostraka.party.names import canonical_each, canonical_list
 from ostraka.poll import Poll
 from ostraka.progress import watch
-from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.auxiliary import WHAT, AuxiliarySet
 from ostraka.public.catalogue import check_options, entry, taking
 from ostraka.public.classes import ClassName
-from ostraka.public.columns import Columns, is_table
+from ostraka.public.columns import Columns, check_samples, is_table
 from ostraka.public.describe import describe_columns, read_description
 from ostraka.public.prepare import INTERCEPT, prepare
 from ostraka.public.preprocessing import is_sparse
@@ -220,6 +220,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
         if auxiliary is not None and auxiliary is X:
             raise SharedRowsError("auxiliary")
+        check_samples(X, "X")
         start = self._load_start()
         public = self._public_classes(auxiliary, start)
         columns = self._describe(auxiliary, start)
@@ -473,6 +474,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What the columns of tables are, from public things; None where nobody says."""
         if isinstance(auxiliary, AuxiliarySet):
             return auxiliary.columns
+        check_samples(auxiliary, WHAT)
         if start is not None:
             return start.model.task.columns
         if isinstance(self.columns, Columns):
@@ -513,6 +515,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns = self.release_.model.task.columns
         if columns is not None and columns.are_known:
             return X
+        check_samples(X, "X")
         check_numbers(X, "X")
         return validate(self, X, reset=False, **NUMBERS)
 

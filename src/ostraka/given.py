@@ -6,6 +6,7 @@ begins.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sized
 from importlib.util import find_spec
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import EntryError, LabelError, ShapeError, place_of
+from ostraka.errors import EntryError, LabelError, ShapeError, WrongTypeError, place_of
 from ostraka.public.classes import ClassIndex, ClassName
 from ostraka.public.columns import as_numbers
 from ostraka.public.preprocessing import is_sparse
@@ -69,7 +70,9 @@ def check_numbers(X: Any, what: str) -> None:
 
 
 def check_labels(y: Any) -> None:
-    """Refuse gaps among the labels, in words of our own."""
+    """Refuse gaps among the labels, or what only leads to them, in words of our own."""
+    if isinstance(y, str | os.PathLike):
+        raise WrongTypeError("y", y, "the classes themselves, one for each row of X: table[column]")
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "fO":
         return

@@ -15,9 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ostraka import Contribution, Poll, PrivateClassifier, Release, Tally, publish
+from ostraka import (
+    AuxiliarySet,
+    Contribution,
+    Poll,
+    PrivateClassifier,
+    Release,
+    Tally,
+    describe_columns,
+    publish,
+)
 from ostraka.cli.exits import EXIT_CODES, code_of
-from ostraka.errors import OstrakaError
+from ostraka.errors import OstrakaError, WrongTypeError
 from ostraka.experiments.ward_tables import CLASSES, make_patients
 from ostraka.ledger import Budget, Ledger
 
@@ -140,6 +149,18 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
         ),
         ("'note' has 200 different texts", "25% of its rows", "Leave it out (--drop)"),
     ),
+    "a path as rows": (
+        lambda: fit(X="mine.csv"),
+        ("X is of type str", "Give a table", "pandas.read_csv('mine.csv')"),
+    ),
+    "a path as public samples": (
+        lambda: fit(auxiliary=Path("public.parquet")),
+        ("The auxiliary set is of type", "pandas.read_parquet('public.parquet')", "command line"),
+    ),
+    "the name of a column as labels": (
+        lambda: fit(y="outcome"),
+        ("y is of type str", "the classes themselves", "one for each row of X"),
+    ),
     "a kind that is not there": (
         lambda: fit(columns={"age": "colour"}),
         ("column age = 'colour'", "number, boolean, date, category", "Allowed:"),
@@ -192,6 +213,28 @@ def test_where_nothing_could_be_spent_nothing_is_said_of_it() -> None:
         with pytest.raises(OstrakaError) as caught:
             act()
         assert "spent" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["mine.csv", Path("mine.csv")])
+def test_a_path_where_a_table_belongs(path: Any) -> None:
+    settings: dict[str, Any] = {"classes": CLASSES, "epsilon": 1.0, "parties": 40}
+    poll = Poll.create(PUBLIC, method="cells", **settings)
+    of_numbers = Poll.create(PUBLIC_NUMBERS, method="cells", **settings)
+    model = fit(random_state=0)
+    acts: list[Callable[[], Any]] = [
+        lambda: Poll.create(path, **settings),
+        lambda: AuxiliarySet(path, CLASSES),
+        lambda: AuxiliarySet.scaled(path, CLASSES),
+        lambda: describe_columns(path),
+        lambda: poll.contribute(path, Y, "a"),
+        lambda: of_numbers.contribute(path, Y, "a"),
+        lambda: model.predict(path),
+        lambda: model.release_.score(path, Y),
+        lambda: fit(X=NUMBERS, auxiliary=PUBLIC_NUMBERS, random_state=0).predict(path),
+    ]
+    for act in acts:
+        with pytest.raises(WrongTypeError, match=r"Give a table.*pandas.read_csv\('mine.csv'\)"):
+            act()
 
 
 @pytest.fixture(scope="module")

@@ -27,14 +27,13 @@ import json
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from ostraka.errors import ParameterError, ShapeError, WrongTypeError
 from ostraka.public.classes import ClassName, check_classes
-from ostraka.public.columns import Columns, is_table, names_of
+from ostraka.public.columns import Columns, check_samples, is_table, names_of
 from ostraka.public.describe import describe_columns
 from ostraka.public.preprocessing import (
     Features,
@@ -115,6 +114,7 @@ class AuxiliarySet:
         private samples would reveal the longest of them. For a private set, agree on a radius
         beforehand and give `preprocessing=Preprocessing(radius=...)`.
         """
+        check_samples(samples, WHAT)
         columns = columns or _describe(samples, private=False)
         encoded = samples if columns is None else columns.encode(samples, WHAT)
         fitted = Preprocessing.fit(encoded, constant, standardise=standardise, quantile=quantile)
@@ -232,6 +232,7 @@ class AuxiliarySet:
 
 
 def _own_copy(samples: Samples) -> Samples:
+    check_samples(samples, WHAT)
     if is_sparse(samples):
         return samples.tocsr(copy=True)
     if hasattr(samples, "iloc"):
@@ -240,7 +241,7 @@ def _own_copy(samples: Samples) -> Samples:
 
 
 def _readable(samples: Samples) -> Samples:
-    if isinstance(samples, str | bytes | Path | dict | None):
+    if isinstance(samples, bytes | dict | None):
         raise WrongTypeError(
             "The auxiliary samples",
             samples,

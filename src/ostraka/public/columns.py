@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable
@@ -36,10 +37,27 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import EntryError, MissingColumnsError, ParameterError, ShapeError, list_names
+from ostraka.errors import (
+    EntryError,
+    MissingColumnsError,
+    ParameterError,
+    ShapeError,
+    WrongTypeError,
+    list_names,
+)
 from ostraka.public.entries import GAP, Reading, read_each, read_numbers, text_of, values_of
 
-__all__ = ["KINDS", "Category", "Column", "Columns", "Number", "as_numbers", "is_table", "names_of"]
+__all__ = [
+    "KINDS",
+    "Category",
+    "Column",
+    "Columns",
+    "Number",
+    "as_numbers",
+    "check_samples",
+    "is_table",
+    "names_of",
+]
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -288,6 +306,19 @@ def _cell_by_cell(table: Any) -> NDArray[Any] | None:
         for column, entry in enumerate(row):
             array[place, column] = entry
     return array
+
+
+def check_samples(samples: Any, what: str) -> None:
+    """Refuse what only leads to a table, from the kind of object alone."""
+    if isinstance(samples, str | os.PathLike):
+        path = os.fspath(samples)
+        read = "read_parquet" if str(path).endswith(".parquet") else "read_csv"
+        raise WrongTypeError(
+            what,
+            samples,
+            f"a table, for example pandas.{read}({path[:80]!r}); the command line reads files "
+            "itself",
+        )
 
 
 def names_of(samples: Any) -> tuple[Any, ...] | None:

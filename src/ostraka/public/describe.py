@@ -40,7 +40,16 @@ from ostraka.errors import (
     list_names,
 )
 from ostraka.files import read_regular
-from ostraka.public.columns import KINDS, Category, Column, Columns, Number, is_table, names_of
+from ostraka.public.columns import (
+    KINDS,
+    Category,
+    Column,
+    Columns,
+    Number,
+    check_samples,
+    is_table,
+    names_of,
+)
 from ostraka.public.entries import GAP, Reading, read_numbers, read_texts, values_of
 
 __all__ = ["LEAVE_OUT", "Description", "describe_columns", "read_description"]
@@ -75,6 +84,7 @@ def describe_columns(public: Any, said: Description | None = None) -> Columns:
         said: what people say about some columns; the table says the rest.
 
     """
+    check_samples(public, "The public table")
     if public is not None and not is_table(public):
         needed = "a pandas, polars or Arrow table, whose columns have names"
         raise WrongTypeError("The public table", public, needed)

@@ -11,7 +11,7 @@ from ostraka.errors import InputError
 from ostraka.public.auxiliary import WHAT, AuxiliarySet
 from ostraka.public.catalogue import entry
 from ostraka.public.classes import ClassName, check_classes
-from ostraka.public.columns import Columns, as_numbers, is_table
+from ostraka.public.columns import Columns, as_numbers, check_samples, is_table
 from ostraka.public.describe import describe_columns
 from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
 from ostraka.public.promise import plural
@@ -47,6 +47,7 @@ def prepare(
         like: the task of an earlier round; a second round must share its columns and its map.
 
     """
+    check_samples(samples, WHAT)
     names = check_classes(classes)
     if like is not None:
         return AuxiliarySet(samples, names, preprocessing=like.preprocessing, columns=like.columns)

@@ -13,7 +13,7 @@ import numpy as np
 from ostraka.errors import ParameterError, ShapeError, count
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.classes import ClassIndex, ClassName, Indices, check_classes
-from ostraka.public.columns import Columns, as_numbers
+from ostraka.public.columns import Columns, as_numbers, check_samples
 from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
 
 __all__ = ["Task"]
@@ -92,6 +92,7 @@ class Task:
 
         A table's columns are found by name: order, types and further columns do not matter.
         """
+        check_samples(samples, what)
         if self.columns is not None and not is_sparse(samples):
             return self.columns.encode(samples, what)
         shape = tuple(samples.shape) if hasattr(samples, "shape") else np.shape(samples)
