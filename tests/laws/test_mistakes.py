@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ostraka import (
@@ -157,6 +158,14 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
         lambda: fit(auxiliary=Path("public.parquet")),
         ("The auxiliary set is of type", "pandas.read_parquet('public.parquet')", "command line"),
     ),
+    "a lazy frame as rows": (
+        lambda: fit(X=pl.from_pandas(PRIVATE).lazy()),
+        ("X is of type LazyFrame", "Give a table", "collect() it first"),
+    ),
+    "a lazy frame as public samples": (
+        lambda: fit(auxiliary=pl.from_pandas(PUBLIC).lazy()),
+        ("The auxiliary set is of type LazyFrame", "Give a table", "collect() it first"),
+    ),
     "the name of a column as labels": (
         lambda: fit(y="outcome"),
         ("y is of type str", "the classes themselves", "one for each row of X"),
@@ -215,25 +224,32 @@ def test_where_nothing_could_be_spent_nothing_is_said_of_it() -> None:
         assert "spent" not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", ["mine.csv", Path("mine.csv")])
-def test_a_path_where_a_table_belongs(path: Any) -> None:
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("mine.csv", r"Give a table.*pandas.read_csv\('mine.csv'\)"),
+        (Path("mine.csv"), r"Give a table.*pandas.read_csv\('mine.csv'\)"),
+        (pl.from_pandas(PRIVATE).lazy(), r"Give a table: collect\(\) it first"),
+    ],
+)
+def test_what_only_leads_to_a_table(given: Any, words: str) -> None:
     settings: dict[str, Any] = {"classes": CLASSES, "epsilon": 1.0, "parties": 40}
     poll = Poll.create(PUBLIC, method="cells", **settings)
     of_numbers = Poll.create(PUBLIC_NUMBERS, method="cells", **settings)
     model = fit(random_state=0)
     acts: list[Callable[[], Any]] = [
-        lambda: Poll.create(path, **settings),
-        lambda: AuxiliarySet(path, CLASSES),
-        lambda: AuxiliarySet.scaled(path, CLASSES),
-        lambda: describe_columns(path),
-        lambda: poll.contribute(path, Y, "a"),
-        lambda: of_numbers.contribute(path, Y, "a"),
-        lambda: model.predict(path),
-        lambda: model.release_.score(path, Y),
-        lambda: fit(X=NUMBERS, auxiliary=PUBLIC_NUMBERS, random_state=0).predict(path),
+        lambda: Poll.create(given, **settings),
+        lambda: AuxiliarySet(given, CLASSES),
+        lambda: AuxiliarySet.scaled(given, CLASSES),
+        lambda: describe_columns(given),
+        lambda: poll.contribute(given, Y, "a"),
+        lambda: of_numbers.contribute(given, Y, "a"),
+        lambda: model.predict(given),
+        lambda: model.release_.score(given, Y),
+        lambda: fit(X=NUMBERS, auxiliary=PUBLIC_NUMBERS, random_state=0).predict(given),
     ]
     for act in acts:
-        with pytest.raises(WrongTypeError, match=r"Give a table.*pandas.read_csv\('mine.csv'\)"):
+        with pytest.raises(WrongTypeError, match=words):
             act()
 
 

@@ -319,6 +319,8 @@ def check_samples(samples: Any, what: str) -> None:
             f"a table, for example pandas.{read}({path[:80]!r}); the command line reads files "
             "itself",
         )
+    if type(samples).__name__ == "LazyFrame":  # asked for by name: polars may not be installed
+        raise WrongTypeError(what, samples, "a table: collect() it first")
 
 
 def names_of(samples: Any) -> tuple[Any, ...] | None:
