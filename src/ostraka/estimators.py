@@ -220,7 +220,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
         if auxiliary is not None and auxiliary is X:
             raise SharedRowsError("auxiliary")
-        check_samples(X, "X")
         start = self._load_start()
         public = self._public_classes(auxiliary, start)
         columns = self._describe(auxiliary, start)
@@ -515,7 +514,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns = self.release_.model.task.columns
         if columns is not None and columns.are_known:
             return X
-        check_samples(X, "X")
         check_numbers(X, "X")
         return validate(self, X, reset=False, **NUMBERS)
 

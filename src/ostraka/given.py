@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ostraka.errors import EntryError, LabelError, ShapeError, WrongTypeError, place_of
 from ostraka.public.classes import ClassIndex, ClassName
-from ostraka.public.columns import as_numbers
+from ostraka.public.columns import as_numbers, check_samples
 from ostraka.public.preprocessing import is_sparse
 
 __all__ = [
@@ -54,12 +54,13 @@ def validate_labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def check_numbers(X: Any, what: str) -> None:
-    """Refuse gaps and texts where nothing says what they mean, in words of our own.
+    """Refuse gaps and texts where nothing says what they mean, and paths, in words of our own.
 
     Scikit-learn refuses the rest.
     """
     if is_sparse(X):
         return
+    check_samples(X, what)
     try:
         as_numbers(X, what)
     except EntryError as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -165,6 +166,14 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     "a lazy frame as public samples": (
         lambda: fit(auxiliary=pl.from_pandas(PUBLIC).lazy()),
         ("The auxiliary set is of type LazyFrame", "Give a table", "collect() it first"),
+    ),
+    "two columns of one name": (
+        lambda: fit(X=pd.concat([PRIVATE, PRIVATE[["age", "cost"]]], axis=1)),
+        ("X: more than one column is called 'age', 'cost'", "Rename them", "duplicated()"),
+    ),
+    "two public columns of one name": (
+        lambda: fit(auxiliary=pd.concat([PUBLIC, PUBLIC[["age"]]], axis=1)),
+        ("The auxiliary set: more than one column is called 'age'", "keep one", "duplicated()"),
     ),
     "the name of a column as labels": (
         lambda: fit(y="outcome"),

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostraka.errors import EntryError, MissingColumnsError, ParameterError, ShapeError
+from ostraka.errors import EntryError, InputError, MissingColumnsError, ParameterError, ShapeError
 from ostraka.public.columns import Category, Columns, Number, as_numbers, is_table
+from ostraka.public.describe import describe_columns
 
 AGE = Number(name="age", fill=40.0, marks_gaps=True, unknown=(99.0,))
 SEX = Category(name="sex", values=("", "f", "m"))
@@ -86,6 +87,21 @@ def test_columns_that_are_missing_are_named() -> None:
         COLUMNS.encode(np.zeros((2, 3)), "X")
     with pytest.raises(ShapeError):
         COLUMNS.encode([1.0], "X")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (pd.concat([FRAME, FRAME[["age"]]], axis=1), "more than one column is called 'age'"),
+        (pa.table([[1], [2]], names=["age", "age"]), "more than one column is called 'age'"),
+        (pl.from_pandas(FRAME).lazy(), r"of type LazyFrame. Give a table: collect\(\) it first"),
+        ("a.csv", r"of type str. Give a table, for example pandas.read_csv\('a.csv'\)"),
+    ],
+)
+def test_what_is_no_table_yet_is_refused(table: Any, words: str) -> None:
+    for act in (lambda: COLUMNS.encode(table, "X"), lambda: describe_columns(table)):
+        with pytest.raises(InputError, match=words):
+            act()
 
 
 def test_nothing_known_means_no_gaps() -> None:

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from ostraka.errors import (
     EntryError,
+    InputError,
     MissingColumnsError,
     ParameterError,
     ShapeError,
@@ -263,6 +264,7 @@ class Columns:
             what: what to call it in an error.
 
         """
+        check_samples(table, what)
         found = self._by_name(table, what) if is_table(table) else self._by_place(table, what)
         out = np.empty((len(found[0]), self.width))
         start = 0
@@ -309,7 +311,10 @@ def _cell_by_cell(table: Any) -> NDArray[Any] | None:
 
 
 def check_samples(samples: Any, what: str) -> None:
-    """Refuse what only leads to a table, from the kind of object alone."""
+    """Refuse what only leads to a table, and a table whose columns cannot be told apart.
+
+    From the kind of object and the names of columns alone: no row is looked at.
+    """
     if isinstance(samples, str | os.PathLike):
         path = os.fspath(samples)
         read = "read_parquet" if str(path).endswith(".parquet") else "read_csv"
@@ -321,6 +326,12 @@ def check_samples(samples: Any, what: str) -> None:
         )
     if type(samples).__name__ == "LazyFrame":  # asked for by name: polars may not be installed
         raise WrongTypeError(what, samples, "a table: collect() it first")
+    doubled = [name for name, n in Counter(names_of(samples) or ()).items() if n > 1]
+    if doubled:
+        raise InputError(
+            f"{what}: more than one column is called {list_names(doubled)}.",
+            "Rename them, or keep one of each: df = df.loc[:, ~df.columns.duplicated()].",
+        )
 
 
 def names_of(samples: Any) -> tuple[Any, ...] | None:

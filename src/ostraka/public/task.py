@@ -92,9 +92,9 @@ class Task:
 
         A table's columns are found by name: order, types and further columns do not matter.
         """
-        check_samples(samples, what)
         if self.columns is not None and not is_sparse(samples):
             return self.columns.encode(samples, what)
+        check_samples(samples, what)
         shape = tuple(samples.shape) if hasattr(samples, "shape") else np.shape(samples)
         if len(shape) != 2 or shape[1] != self.n_columns:
             allowed = f"(rows, {self.n_columns}), {self.n_columns} columns"
