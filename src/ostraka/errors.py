@@ -204,14 +204,15 @@ class EntryError(NonFiniteError):
         self.what, self.column, self.entry, self.row = what, column, entry, row
         text = "" if entry is None else str(entry).strip()
         shown = "a gap (NaN, or nothing)" if text in ("", "nan", "<NA>", "NaT") else repr(text[:40])
+        hint = " A table without names gets some by df.columns = df.columns.astype(str)."
+        hint = "" if isinstance(column, str) else hint
         InputError.__init__(
             self,
             f"{what}: column {column!r} holds {shown} where a finite number is needed, "
             f"first in {place_of(row)}.",
             "Every number must be finite. Public columns say what texts and gaps mean: give the "
-            "public samples as a table with "
-            "the same columns (auxiliary=, --auxiliary), or a description of them (columns=, "
-            "--columns).",
+            "public samples as a table with the same columns, named by texts (auxiliary=, "
+            f"--auxiliary), or a description of them (columns=, --columns).{hint}",
         )
 
 

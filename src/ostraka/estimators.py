@@ -196,7 +196,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: everybody's samples: an array, a sparse matrix, or a pandas, polars or Arrow table
-                with texts, dates and gaps as they come.
+                with texts, dates and gaps as they come. The columns 0, 1, 2, ... of a table
+                without names are taken by their places, as those of an array.
             y: their classes.
             parties: who holds each sample. Leave it out only with `rows_are_parties=True`.
             auxiliary: public unlabelled samples with the same columns, or an `AuxiliarySet`. A

@@ -58,6 +58,10 @@ def with_gap(values: Any, gap: Any = None) -> Any:
     return array
 
 
+def without_heading(table: Any) -> Any:
+    return table.set_axis(range(table.shape[1]), axis=1)
+
+
 # What somebody does; then words that name what was given, what is allowed, and what to do.
 IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     "epsilon 0": (
@@ -174,6 +178,18 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     "two public columns of one name": (
         lambda: fit(auxiliary=pd.concat([PUBLIC, PUBLIC[["age"]]], axis=1)),
         ("The auxiliary set: more than one column is called 'age'", "keep one", "duplicated()"),
+    ),
+    "names of columns that are texts and numbers": (
+        lambda: fit(X=PRIVATE.rename(columns={"age": 0})),
+        ("X: columns have names that are no texts, 0", "a text", "df.columns.astype(str)"),
+    ),
+    "names of public columns that are numbers but no places": (
+        lambda: fit(X=NUMBERS, auxiliary=pd.DataFrame(PUBLIC_NUMBERS, columns=[1, 0])),
+        ("set: columns have names that are no texts, 1, 0", "a text", "astype(str)"),
+    ),
+    "texts in a table without a heading": (
+        lambda: fit(X=without_heading(PRIVATE), auxiliary=without_heading(PUBLIC)),
+        ("X: column 2 holds ", "named by texts", "df.columns = df.columns.astype(str)"),
     ),
     "the name of a column as labels": (
         lambda: fit(y="outcome"),

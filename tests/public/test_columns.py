@@ -94,6 +94,9 @@ def test_columns_that_are_missing_are_named() -> None:
     [
         (pd.concat([FRAME, FRAME[["age"]]], axis=1), "more than one column is called 'age'"),
         (pa.table([[1], [2]], names=["age", "age"]), "more than one column is called 'age'"),
+        (FRAME.rename(columns={"age": 0}), "names that are no texts, 0"),
+        (FRAME.set_axis(range(5, 0, -1), axis=1), r"texts, 5, 4.*columns = df.columns.astype\(str"),
+        (FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME]), axis=1), "no texts"),
         (pl.from_pandas(FRAME).lazy(), r"of type LazyFrame. Give a table: collect\(\) it first"),
         ("a.csv", r"of type str. Give a table, for example pandas.read_csv\('a.csv'\)"),
     ],
@@ -102,6 +105,11 @@ def test_what_is_no_table_yet_is_refused(table: Any, words: str) -> None:
     for act in (lambda: COLUMNS.encode(table, "X"), lambda: describe_columns(table)):
         with pytest.raises(InputError, match=words):
             act()
+
+
+def test_places_as_names_are_no_names() -> None:
+    unnamed = FRAME.set_axis(range(5), axis=1)
+    assert COLUMNS.encode(unnamed).tolist() == COLUMNS.encode(FRAME.to_numpy()).tolist() == ENCODED
 
 
 def test_nothing_known_means_no_gaps() -> None:

@@ -326,11 +326,20 @@ def check_samples(samples: Any, what: str) -> None:
         )
     if type(samples).__name__ == "LazyFrame":  # asked for by name: polars may not be installed
         raise WrongTypeError(what, samples, "a table: collect() it first")
-    doubled = [name for name, n in Counter(names_of(samples) or ()).items() if n > 1]
+    names = names_of(samples) or ()
+    doubled = [name for name, n in Counter(names).items() if n > 1]
     if doubled:
         raise InputError(
             f"{what}: more than one column is called {list_names(doubled)}.",
             "Rename them, or keep one of each: df = df.loc[:, ~df.columns.duplicated()].",
+        )
+    odd = [name for name in names if not isinstance(name, str)]
+    # 0, 1, 2 ... are places, as the columns of an array have; others would be ignored silently.
+    if odd and names != tuple(range(len(names))):
+        raise InputError(
+            f"{what}: columns have names that are no texts, {', '.join(map(repr, odd[:8]))}.",
+            "Give every column a text, df.columns = df.columns.astype(str), or none a name, "
+            "df.to_numpy().",
         )
 
 
