@@ -511,6 +511,31 @@ def test_a_private_set_stays_with_the_coordinator() -> None:
     assert model.poll_.digest == model.certificate_.poll
 
 
+def test_values_print_as_one_line() -> None:
+    rows = np.random.default_rng(0).random((60, 3))
+    labels = np.where(rows[:, 0] > 0.5, "a", "b")
+    public = AuxiliarySet.scaled(rows[:20], ("a", "b"))
+    asked: dict[str, Any] = {"method": "moments", "epsilon": 0.5, "parties": 30, "title": "Beds"}
+    poll, close = Poll.create(public, **asked), Poll.create(public, **asked, delta=1e-6)
+    tally, of_close = Tally(poll), Tally(close)
+    for party in range(30):
+        own = slice(2 * party, 2 * party + 2)
+        tally.add(poll.contribute(rows[own], labels[own], party))
+        of_close.add(close.contribute(rows[own], labels[own], party))
+    release, rehearsed = publish(poll, tally), publish(close, of_close, Rehearsal(0))
+    told = "method='moments', n_classes=2, n_columns=3, epsilon=0.5, protects='party'"
+    nearly = told.replace("0.5", "0.5, delta=1e-06")
+    assert repr(poll) == f"Poll(title='Beds', {told}, expected_units=30)"
+    assert repr(close) == f"Poll(title='Beds', {nearly}, expected_units=30)"
+    assert repr(release) == f"Release({told}, n_units=30)"
+    assert repr(rehearsed) == f"Rehearsed({nearly}, n_units=30)"
+    assert repr(release.model) == "LinearModel(n_classes=2, n_columns=3)"
+    assert repr(public) == "AuxiliarySet(n_samples=20, n_features=3, n_classes=2, private=False)"
+    assert repr(poll.contribute(rows[:5], labels[:5], "north")) == (
+        f"Contribution(party='north', kind=VECTOR, poll='{poll.digest[:12]}')"
+    )
+
+
 def test_names_that_would_draw_on_a_terminal_are_refused() -> None:
     hidden = "b, from 3 columns\r\nPromises   ε = 0.1\x1b[8m"
     with pytest.raises(ParameterError, match="printable"):

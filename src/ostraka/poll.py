@@ -499,6 +499,16 @@ class Poll:
         with naming_file(path):
             return cls.from_bytes(read_regular(path, "poll", LARGEST_FILE))
 
+    def __repr__(self) -> str:
+        promise = self.promise
+        delta = f", delta={promise.delta:g}" if promise.delta else ""
+        return (
+            f"Poll(title={self.title!r}, method={self.method.name!r}, "
+            f"n_classes={len(self.task.classes)}, n_columns={self.task.n_columns}, "
+            f"epsilon={promise.epsilon:g}{delta}, protects={promise.protects!r}, "
+            f"expected_units={self.expected_units})"
+        )
+
     def _work(self, local: Any, n_jobs: int | None) -> Work:
         if local is not None and not self.votes:
             allowed = f"None for method {self.method.name!r}, for which no classifier votes"

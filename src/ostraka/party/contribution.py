@@ -154,6 +154,9 @@ class Contribution:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Contribution) and self.to_bytes() == other.to_bytes()
 
+    def __repr__(self) -> str:
+        return f"Contribution(party={self.party!r}, kind={self.kind.name}, poll={self.poll[:12]!r})"
+
     def __hash__(self) -> int:
         return hash(self.to_bytes())
 

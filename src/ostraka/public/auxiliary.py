@@ -179,6 +179,12 @@ class AuxiliarySet:
             object.__setattr__(restored, name, value)
         return restored
 
+    def __repr__(self) -> str:
+        return (
+            f"AuxiliarySet(n_samples={self.n_samples}, n_features={self.n_features}, "
+            f"n_classes={self.n_classes}, private={self.private})"
+        )
+
     @property
     def n_samples(self) -> int:
         """N."""

@@ -97,6 +97,9 @@ class LinearModel:
             )
         return float(np.mean(chosen == truth))
 
+    def __repr__(self) -> str:
+        return f"LinearModel(n_classes={len(self.task.classes)}, n_columns={self.task.n_columns})"
+
     def _scores_of(self, block: Any, start: int) -> NDArray[np.float64]:
         try:
             z: NDArray[np.float64] = self.task.preprocessing(block) @ self.weights

@@ -156,6 +156,15 @@ class _Outcome:
         model = used.remake(self.statistic, self.certificate, penalty, student)
         return replace(self, model=model)
 
+    def __repr__(self) -> str:
+        promised, task = self.certificate, self.model.task
+        delta = f", delta={promised.delta:g}" if promised.delta else ""
+        return (
+            f"{type(self).__name__}(method={promised.method!r}, n_classes={len(task.classes)}, "
+            f"n_columns={task.n_columns}, epsilon={promised.epsilon:g}{delta}, "
+            f"protects={promised.protects!r}, n_units={promised.n_units})"
+        )
+
     def _write(self) -> bytes:
         task = self.model.task
         metadata = {
@@ -172,7 +181,7 @@ class _Outcome:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Rehearsed(_Outcome):
     """A model drawn with a seed: it can be looked at, never published.
 
@@ -185,7 +194,7 @@ class Rehearsed(_Outcome):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Release(_Outcome):
     """A model, and what is promised about it."""
 
