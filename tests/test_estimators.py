@@ -494,10 +494,11 @@ class TestStatistics:
             "n_jobs": 1,
             "random_state": 0,
         }
-        with pytest.warns(ShiftWarning, match="weighted to fit"):
+        with pytest.warns(ShiftWarning, match="weighted to fit") as caught:
             told = PrivateClassifier("cells", shift=True, **options).fit(
                 X, Y, parties=PARTIES, auxiliary=poor
             )
+        assert {each.filename for each in caught} == {__file__}
         assert told.release_.shift > 5.0
         assert told.score(X, Y) > 0.8
         quiet = PrivateClassifier("cells", shift=True, **options).fit(
@@ -586,8 +587,10 @@ class TestStatistics:
 
         monkeypatch.setattr(Ledger, "settle", locked)
         model = PrivateClassifier("cells", 1.0, samples_each=7, ledger=ledger)
-        with pytest.warns(LedgerWarning, match=r"was made and charged.*too long.*stays open"):
+        charged = r"was made and charged.*too long.*stays open"
+        with pytest.warns(LedgerWarning, match=charged) as caught:
             model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert {each.filename for each in caught} == {__file__}
         assert isinstance(model.release_, Release)
         assert len(ledger.open_charges()) == 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,6 +80,36 @@ def test_a_second_release_of_the_same_rows() -> None:
         PrivateClassifier("cells", 1.0, random_state=0).fit(X, y, parties=parties, auxiliary=public)
     with warnings.catch_warnings():  # it is made and paid for: a warning must not lose it
         warnings.simplefilter("error")
+        again = PrivateClassifier("cells", 1.0).fit(X, y, parties=parties, auxiliary=public)
+    assert again.release_ is not None
+
+
+def test_warnings_name_the_line_of_the_caller() -> None:
+    X, public = RNG.normal(size=(300, 3)), RNG.normal(size=(100, 3))
+    y, parties = np.where(X[:, 0] > 0, "a", "b"), np.arange(300) // 3
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            model = PrivateClassifier("cells", 11.0)
+            model.fit(X, y, parties=parties, auxiliary=public)
+        model.score(X, y)
+    assert [each.filename for each in told] == [__file__] * 4
+    lines = Path(__file__).read_text("utf-8").splitlines()
+    calls = [lines[each.lineno - 1].strip().partition("(")[0] for each in told]
+    assert calls == ["model.fit"] * 3 + ["model.score"]
+
+
+def test_a_broken_display_of_warnings_loses_no_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, public = RNG.normal(size=(300, 3)), RNG.normal(size=(100, 3))
+    y, parties = np.where(X[:, 0] > 0, "a", "b"), np.arange(300) // 3
+    PrivateClassifier("cells", 1.0).fit(X, y, parties=parties, auxiliary=public)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no terminal")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", fail)
         again = PrivateClassifier("cells", 1.0).fit(X, y, parties=parties, auxiliary=public)
     assert again.release_ is not None
 

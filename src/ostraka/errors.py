@@ -34,8 +34,10 @@ text.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import operator
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -73,6 +75,7 @@ __all__ = [
     "place_of",
     "suggest",
     "nothing_spent",
+    "warn_caller",
 ]
 
 NOTHING_HAPPENED = "Nothing was drawn and nothing was spent."
@@ -508,6 +511,14 @@ class ShiftWarning(UserWarning):
 
     Told from what was released, so it costs nothing.
     """
+
+
+def warn_caller(told: str, kind: type[Warning]) -> None:
+    """Warn at the line outside of Ostraka that led here, however deep it is."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] == "ostraka":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(told, kind, stacklevel=level)
 
 
 class PrecisionError(OstrakaError):

@@ -34,6 +34,7 @@ from ostraka.errors import (
     SharedRowsError,
     UnusedOptionError,
     nothing_spent,
+    warn_caller,
 )
 from ostraka.expect.advice import advise
 from ostraka.given import (
@@ -308,7 +309,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         accuracy: float = super().score(X, y, sample_weight)
         if was_used(self, self.release_.model.task.rows(X)):
-            warnings.warn(ON_PRIVATE_ROWS, PrivacyWarning, stacklevel=2)
+            warn_caller(ON_PRIVATE_ROWS, PrivacyWarning)
         return accuracy
 
     @property
@@ -422,7 +423,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             **options,
         )
         for told in advise(poll) if self.random_state is None else ():
-            warnings.warn(told, PrivacyWarning, stacklevel=4)  # before anything is drawn
+            warn_caller(told, PrivacyWarning)  # before anything is drawn
         return poll
 
     def _publish(self, poll: Poll, tally: Tally, classes: NDArray[Any]) -> Self:

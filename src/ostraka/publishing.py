@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from ostraka.errors import (
     ShiftWarning,
     WrongTypeError,
     nothing_spent,
+    warn_caller,
 )
 from ostraka.ledger import Charge, Ledger
 from ostraka.mechanism import Entropy, Rehearsal
@@ -178,8 +178,8 @@ def warn_of_shift(outcome: Release | Rehearsed, weighted: bool) -> None:
 def warn_afterwards(told: str, kind: type[Warning]) -> None:
     """Warn without failing.
 
-    Where warnings are errors a release that was paid for would be lost with the expression that
-    made it.
+    Where warnings are errors, or whoever shows them fails, a release that was paid for would be
+    lost with the expression that made it.
     """
-    with contextlib.suppress(kind):
-        warnings.warn(told, kind, stacklevel=5)
+    with contextlib.suppress(Exception):
+        warn_caller(told, kind)
