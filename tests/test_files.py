@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ostraka.files import write_atomically
+from ostraka.files import write_atomically, write_new
 
 
 @pytest.fixture
@@ -32,6 +32,20 @@ def test_the_content_is_there_and_nothing_else(tmp_path: Path) -> None:
         assert (tmp_path / "file").read_bytes() == content
     write_atomically(str(tmp_path / "file"), b"a text is a path too")
     assert names(tmp_path) == ["file"]
+
+
+def test_what_is_there_stays_unless_told_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_new(path, b"old", overwrite=False)
+    write_new(path, b"old", overwrite=False)  # nothing would be lost
+    for content in (b"new", b"longer"):
+        with pytest.raises(FileExistsError, match=r"overwrite=True replaces it. Nothing was w"):
+            write_new(path, content, overwrite=False)
+        assert path.read_bytes() == b"old"
+    write_new(path, b"new", overwrite=True)
+    assert path.read_bytes() == b"new"
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        write_new(tmp_path, b"new", overwrite=True)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit, MemoryError])

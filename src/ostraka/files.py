@@ -23,6 +23,7 @@ __all__ = [
     "foreign_kind",
     "read_regular",
     "write_atomically",
+    "write_new",
 ]
 
 
@@ -44,6 +45,15 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         raise
 
 
+def write_new(path: str | os.PathLike[str], content: bytes, *, overwrite: bool) -> None:
+    """Write where nothing is yet, unless told to; the very same bytes may be there already."""
+    target = Path(path)
+    if not overwrite and _holds(target, content):
+        return
+    check_new(target, overwrite, "overwrite=True replaces it. Nothing was written")
+    write_atomically(target, content)
+
+
 def read_regular(path: str | os.PathLike[str], what: str, most: int) -> bytes:
     """The bytes of a regular file of at most so many.
 
@@ -62,7 +72,7 @@ def read_regular(path: str | os.PathLike[str], what: str, most: int) -> bytes:
         return file.read(min(most, found.st_size + 1))
 
 
-def check_new(path: Path, force: bool) -> None:
+def check_new(path: Path, force: bool, remedy: str = "--force replaces it") -> None:
     """Refuse to write where something is already, unless told to.
 
     Refuse folders and missing folders.
@@ -71,7 +81,7 @@ def check_new(path: Path, force: bool) -> None:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     if path.exists() and not force:
-        raise FileExistsError(errno.EEXIST, "it is there already; --force replaces it", str(path))
+        raise FileExistsError(errno.EEXIST, f"it is there already; {remedy}", str(path))
 
 
 def check_writable(path: Path) -> None:
@@ -87,6 +97,11 @@ def check_folder(path: Path) -> None:
     """Refuse a path whose folder is not there, before the work is done that should end up in it."""
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    same_size = path.is_file() and path.stat().st_size == len(content)
+    return same_size and path.read_bytes() == content
 
 
 def _umask() -> int:

@@ -30,7 +30,7 @@ from ostraka.errors import (
     WrongTypeError,
     naming_file,
 )
-from ostraka.files import read_regular, write_atomically
+from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Method, Options, Work
 from ostraka.methods.choose import choose
@@ -489,9 +489,12 @@ class Poll:
 
         return read_poll(data)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the poll; an interrupted write leaves whatever was there before."""
-        write_atomically(path, self.to_bytes())
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the poll; an interrupted write leaves whatever was there before.
+
+        Another file of that name is replaced only if `overwrite` says so.
+        """
+        write_new(path, self.to_bytes(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Poll:

@@ -193,7 +193,7 @@ def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Pa
     outside = Contribution(
         poll=poll.digest, party="ward 6", kind=wild.kind, values=np.full(wild.values.size, 2**20)
     )
-    outside.save(box / "6.contribution")
+    outside.save(box / "6.contribution", overwrite=True)
     ledger = Ledger.create(folder / "roll.db", Budget(epsilon=6.0))
     out = run.done(
         "release",
@@ -688,10 +688,10 @@ def test_a_release_that_cannot_be_written_is_not_lost(
     box = inbox(run, "lost.poll", "box-lost", n=3)
     save = Release.save
 
-    def full(release: Release, path: Any) -> None:
+    def full(release: Release, path: Any, **how: bool) -> None:
         if Path(path).name == "lost.ostraka" and Path(path).parent in (Path(), folder):
             raise OSError(28, "No space left on device", str(path))
-        save(release, path)
+        save(release, path, **how)
 
     monkeypatch.setattr(Release, "save", full)
     code, _, err = run("release", "lost.poll", str(box), "--out", "lost.ostraka")

@@ -304,6 +304,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(
+    ("load", "name"),
+    [
+        (Poll.load, "t.poll"),
+        (Contribution.load, "0.contribution"),
+        (Release.load, "m.ostraka"),
+    ],
+)
+def test_a_file_that_is_there_is_not_lost(
+    folder: Path, tmp_path: Path, load: Callable[[Path], Any], name: str
+) -> None:
+    """A release that was paid for, for example."""
+    path, kept = tmp_path / name, load(folder / name)
+    path.write_bytes(b"precious")
+    with pytest.raises(FileExistsError, match=rf"overwrite=True replaces it.*{name}"):
+        kept.save(path)
+    assert path.read_bytes() == b"precious"
+    kept.save(path, overwrite=True)
+    kept.save(path)  # the very same
+    assert path.read_bytes() == (folder / name).read_bytes()
+
+
 LEARN = (
     "learn",
     "private.csv",

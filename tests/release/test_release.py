@@ -154,7 +154,7 @@ def test_an_interrupted_write_leaves_the_old_file(
     before = path.read_bytes()
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        a_release().save(path)
+        a_release().save(path, overwrite=True)
     assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
 

@@ -249,7 +249,7 @@ def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> No
     kept = ("What does it cost me?", "What does ε mean for me?", "Whom do I have to trust?")
     written = "Nothing was written."
     if out is not None:
-        made.save(out)
+        made.save(out, overwrite=True)  # asked before
         written = (
             f"Wrote {out}. Send it to the coordinator, on a protected channel: it is made of your "
             "data. You hear of the model when enough parties have sent theirs."

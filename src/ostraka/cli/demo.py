@@ -59,7 +59,7 @@ def demo(
         "Digits: 200 parties of five samples",
         label="Share of unseen digits read right",
     )
-    shown.release.save(out / "digits.ostraka")
+    shown.release.save(out / "digits.ostraka", overwrite=True)
     console.print(
         f"\nWrote [bold]{out / 'demo.png'}[/] and [bold]{out / 'digits.ostraka'}[/]. The "
         "certificate of the latter:\n"

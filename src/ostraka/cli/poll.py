@@ -177,7 +177,7 @@ def create(
             lambda_=lambda_,
             calibration=None if calibration is None else calibration.value,
         )
-    poll.save(out)
+    poll.save(out, overwrite=True)  # asked before
     print_answers(describe(poll, str(out)))
     number = parties if parties is not None else len(asked or ())
     ready = (

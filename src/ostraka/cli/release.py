@@ -215,7 +215,7 @@ def save(released: Release, out: Path) -> None:
     from ostraka.errors import LedgerError
 
     try:
-        released.save(out)
+        released.save(out, overwrite=True)  # whether it may be replaced was asked before
     except OSError as error:
         rescued = Path(tempfile.mkdtemp(prefix="ostraka-")) / out.name
         released.save(rescued)

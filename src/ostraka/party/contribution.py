@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.errors import FormatError, InputError, ParameterError, naming_file
-from ostraka.files import foreign_kind, read_regular, write_atomically
+from ostraka.files import foreign_kind, read_regular, write_new
 from ostraka.party.names import LONGEST_NAME, canonical
 from ostraka.public.promise import MOST_PARTIES
 
@@ -141,9 +141,12 @@ class Contribution:
             problem = f"{error.problem.removesuffix('.')}, but {error.allowed}"
             raise FormatError("contribution", problem) from None
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file; an interrupted write leaves whatever was there before."""
-        write_atomically(path, self.to_bytes())
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write it to a file; an interrupted write leaves whatever was there before.
+
+        Another file of that name is replaced only if `overwrite` says so.
+        """
+        write_new(path, self.to_bytes(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Contribution:

@@ -31,7 +31,7 @@ from ostraka.errors import (
     RehearsalError,
     naming_file,
 )
-from ostraka.files import read_regular, write_atomically
+from ostraka.files import read_regular, write_new
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.columns_format import columns_from_json, columns_json
 from ostraka.public.preprocessing import Preprocessing, Samples
@@ -188,7 +188,7 @@ class Rehearsed(_Outcome):
     Its certificate promises nothing.
     """
 
-    def save(self, path: str | os.PathLike[str]) -> NoReturn:  # noqa: ARG002
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> NoReturn:  # noqa: ARG002
         """Refuse: the noise can be computed from the seed."""
         raise RehearsalError
 
@@ -209,9 +209,12 @@ class Release(_Outcome):
             allowed = f"up to {most}, the number of weights"
             raise ParameterError("dimension", got=self.certificate.dimension, allowed=allowed)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release; an interrupted write leaves whatever was there before."""
-        write_atomically(path, self.to_bytes())
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the release; an interrupted write leaves whatever was there before.
+
+        Another file of that name is replaced only if `overwrite` says so.
+        """
+        write_new(path, self.to_bytes(), overwrite=overwrite)
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
