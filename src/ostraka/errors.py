@@ -506,6 +506,13 @@ class PrivacyWarning(UserWarning):
     """
 
 
+class InputWarning(UserWarning):
+    """Something given is allowed, but probably not meant.
+
+    Told from public things, before anything is drawn.
+    """
+
+
 class ShiftWarning(UserWarning):
     """The parties' samples are not distributed like the auxiliary ones.
 

@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ostraka.errors import (
     CloneError,
+    InputWarning,
     ParameterError,
     PrivacyWarning,
     ShapeError,
@@ -59,6 +60,7 @@ from ostraka.public.columns import Columns, check_samples, is_table
 from ostraka.public.describe import describe_columns, read_description
 from ostraka.public.prepare import INTERCEPT, prepare
 from ostraka.public.preprocessing import is_sparse
+from ostraka.public.remarks import remark_label
 from ostraka.publishing import publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
@@ -422,6 +424,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             came=True,
             **options,
         )
+        described = isinstance(self.columns, Columns) or start is not None
+        of_labels = None if described else remark_label(poll.task)
+        if of_labels is not None:
+            warn_caller(of_labels, InputWarning)
         for told in advise(poll) if self.random_state is None else ():
             warn_caller(told, PrivacyWarning)  # before anything is drawn
         return poll

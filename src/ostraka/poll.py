@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 
 from ostraka.errors import (
     InputError,
+    InputWarning,
     NotOnRollError,
     ParameterError,
     WrongTypeError,
     naming_file,
+    warn_caller,
 )
 from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
@@ -49,6 +51,7 @@ from ostraka.public.columns import Columns
 from ostraka.public.prepare import prepare
 from ostraka.public.preprocessing import Samples
 from ostraka.public.promise import Promise, Unit, check_parties
+from ostraka.public.remarks import remark_label
 from ostraka.public.task import Task
 from ostraka.release.certificate import (
     FROM_A_SEED,
@@ -203,6 +206,11 @@ class Poll:
             forecast=forecast,
         )
         poll.mechanism(expected)  # what cannot be kept is refused before anybody is asked
+        # Columns that somebody has described are meant as they are.
+        described = columns is not None or isinstance(public, AuxiliarySet | Task)
+        of_labels = None if described else remark_label(poll.task)
+        if of_labels is not None:
+            warn_caller(of_labels, InputWarning)
         return poll
 
     @property

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ostraka.errors import InputWarning
 from ostraka.expect.advice import TINY, look_at_public, weak
 from ostraka.poll import Poll
 
@@ -53,5 +54,7 @@ def test_a_tiny_table_is_told_of() -> None:
 
 def test_the_label_is_told_of() -> None:
     public = a_table().assign(outcome=RNG.choice(["home", "ward"], 80))
-    (told,) = look_at_public(made(public))
+    with pytest.warns(InputWarning, match="the classes themselves in 'outcome'"):
+        poll = made(public)
+    (told,) = look_at_public(poll)
     assert "the classes themselves in 'outcome'" in told

@@ -28,7 +28,7 @@ from ostraka import (
     publish,
 )
 from ostraka.cli.exits import EXIT_CODES, code_of
-from ostraka.errors import OstrakaError, WrongTypeError
+from ostraka.errors import InputWarning, OstrakaError, WrongTypeError
 from ostraka.experiments.ward_tables import CLASSES, make_patients
 from ostraka.ledger import Budget, Ledger
 
@@ -276,6 +276,20 @@ def test_what_only_leads_to_a_table(given: Any, words: str) -> None:
     for act in acts:
         with pytest.raises(WrongTypeError, match=words):
             act()
+
+
+def test_the_label_in_both_tables() -> None:
+    labelled = make_patients(200, RNG)
+    told = "has the classes themselves in 'outcome'.*leave it out of the table"
+    with pytest.warns(InputWarning, match=told) as caught:
+        fit(X=TABLE, auxiliary=labelled, random_state=0)
+    assert [each.filename for each in caught] == [__file__]
+    with pytest.warns(InputWarning, match=told) as caught:
+        Poll.create(labelled, classes=CLASSES, epsilon=1.0, parties=40, method="cells")
+    assert [each.filename for each in caught] == [__file__]
+    described = describe_columns(labelled)  # whoever described it meant it
+    fit(X=TABLE, auxiliary=labelled, columns=described, random_state=0)
+    Poll.create(labelled, classes=CLASSES, columns=described, epsilon=1.0, parties=40)
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ import numpy as np
 from ostraka.errors import list_names
 from ostraka.expect.unit import drowns, share_deviation
 from ostraka.poll import ENOUGH, Poll
-from ostraka.public.columns import Category, Number
-from ostraka.public.entries import GAP
+from ostraka.public.columns import Number
 from ostraka.public.preprocessing import is_sparse
 from ostraka.public.promise import WEAK, plural
+from ostraka.public.remarks import remark_label
 
-__all__ = ["advise", "few", "label_like", "look_at_public", "weak"]
+__all__ = ["advise", "few", "look_at_public", "weak"]
 
 CERTAIN = 20.0
 """From this ε on, how many times surer one may be is a number that nobody can picture."""
@@ -64,7 +64,7 @@ def few(poll: Poll, n_units: int) -> str | None:
 
 def look_at_public(poll: Poll) -> list[str]:
     """What to say of the public table, to whoever makes a poll of it."""
-    told = [label_like(poll), _number_like(poll), _tiny(poll.auxiliary_samples)]
+    told = [remark_label(poll.task), _number_like(poll), _tiny(poll.auxiliary_samples)]
     return [each for each in told if each is not None]
 
 
@@ -96,21 +96,4 @@ def _tiny(n_rows: int | None) -> str | None:
     return (
         f"The public table has {plural('row', n_rows)}. From so few nobody can tell how good a "
         "model will be, and models are worse. Give a few hundred or more."
-    )
-
-
-def label_like(poll: Poll) -> str | None:
-    """What to say of public columns that hold just the classes: one may be the label."""
-    classes = {str(name) for name in poll.task.classes}
-    columns = poll.task.columns.columns if poll.task.columns is not None else ()
-    found = [
-        column.name
-        for column in columns
-        if isinstance(column, Category) and set(column.values) - {GAP} == classes
-    ]
-    if not found:
-        return None
-    return (
-        f"The public table has the classes themselves in {list_names(found)}. If one of them is "
-        "the label, nobody could predict without it: leave it out with --drop."
     )

@@ -1,6 +1,6 @@
-"""What a party should know about its own entries before it contributes.
+"""What people should know about a table before they go on.
 
-None of it leaves its machine.
+What a party is told about its own entries does not leave its machine.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ostraka.errors import list_names
 from ostraka.public.columns import Category, Columns, Number, is_table
 from ostraka.public.entries import GAP, read_numbers, read_texts, values_of
+from ostraka.public.task import Task
 
-__all__ = ["remark_entries"]
+__all__ = ["remark_entries", "remark_label"]
 
 MANY = 0.2
 """The share of entries from which a remark is due; gaps and rare values are fewer."""
@@ -30,6 +32,22 @@ def remark_entries(columns: Columns, table: Any) -> list[str]:
         elif column.fill is not None:
             told += _remark_unread(column, values)
     return told
+
+
+def remark_label(task: Task) -> str | None:
+    """What to say of public columns that hold just the classes: one may be the label."""
+    classes = {str(name) for name in task.classes}
+    found = [
+        column.name
+        for column in (() if task.columns is None else task.columns.columns)
+        if isinstance(column, Category) and set(column.values) - {GAP} == classes
+    ]
+    if not found:
+        return None
+    return (
+        f"The public table has the classes themselves in {list_names(found)}. If one of them is "
+        "the label, nobody could predict without it: leave it out of the table, or with --drop."
+    )
 
 
 def _remark_unlisted(column: Category, values: Any) -> list[str]:
