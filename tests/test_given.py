@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ostraka.errors import EntryError, LabelError, UnknownClassError
+from ostraka.errors import EntryError, InputWarning, LabelError, UnknownClassError
 from ostraka.given import check_labels, check_numbers, index_labels, length, plain
 
 
@@ -18,6 +18,14 @@ def test_labels_are_numbered_by_the_public_list() -> None:
         index_labels(np.array(["d"]), ["a", "b"])
     with pytest.raises(LabelError, match="one class only"):
         index_labels(np.array([1, 1]), None)
+
+
+def test_classes_that_look_alike_are_told() -> None:
+    labels = np.array(["Home ", "home", "ward", "WARD", "away"])
+    with pytest.warns(InputWarning, match=r"alike.*'Home ', 'home', 'WARD', 'ward'\. Write"):
+        index_labels(labels, None)
+    index_labels(labels, ["Home ", "home", "ward", "WARD", "away"])  # somebody means it
+    index_labels(np.array([1, 10, -1]), None)
 
 
 def test_gaps_among_labels_are_named() -> None:

@@ -118,7 +118,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             regularised linear classifier, as in the paper. They see the features as the auxiliary
             set scales them.
         classes: the public list of classes. None: those in y, which are then assumed to be public;
-            the certificate says so.
+            the certificate says so. Of those that look alike ("Home ", "home") you are warned.
         columns: what the columns of a table are, where the auxiliary table does not say enough: a
             `Columns`, a mapping such as {"ward": "category", "age": {"kind": "number", "unknown":
             [99]}}, or the path of a JSON or YAML file that holds one.

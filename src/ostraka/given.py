@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import EntryError, LabelError, ShapeError, WrongTypeError, place_of
+from ostraka.errors import (
+    EntryError,
+    InputWarning,
+    LabelError,
+    ShapeError,
+    WrongTypeError,
+    list_names,
+    place_of,
+    warn_caller,
+)
 from ostraka.public.classes import ClassIndex, ClassName
 from ostraka.public.columns import as_numbers, check_samples
 from ostraka.public.preprocessing import is_sparse
@@ -93,12 +102,28 @@ def index_labels(
     if public is not None:
         classes = np.asarray(list(public))
         labels = ClassIndex(plain(classes)).of(y)
+    else:
+        _warn_of_alike(classes.tolist())
     if len(classes) < 2:
         raise LabelError(
             f"y holds {f'one class only, {classes[0]!r}' if len(classes) else 'no class'}.",
             "A classifier needs at least two; give classes=[...] if there are more.",
         )
     return classes, labels
+
+
+def _warn_of_alike(classes: list[Any]) -> None:
+    """Say that classes read from the labels differ only in case or in blanks around them."""
+    spellings: dict[str, list[Any]] = {}
+    for name in classes:
+        spellings.setdefault(str(name).strip().casefold(), []).append(name)
+    alike = [name for names in spellings.values() if len(names) > 1 for name in names]
+    if alike:
+        warn_caller(
+            f"Classes that look alike are taken for different ones: {list_names(alike)}. Write "
+            "labels in one way, or give classes=[...].",
+            InputWarning,
+        )
 
 
 def plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:

@@ -292,6 +292,15 @@ def test_the_label_in_both_tables() -> None:
     Poll.create(labelled, classes=CLASSES, columns=described, epsilon=1.0, parties=40)
 
 
+def test_a_class_that_is_written_in_two_ways() -> None:
+    written = np.array(Y, dtype=object)
+    written[7] = "Home "
+    with pytest.warns(InputWarning, match=r"look alike.*'Home ', 'home'.*classes=\[") as caught:
+        model = fit(y=written, random_state=0)
+    assert [each.filename for each in caught] == [__file__]
+    assert len(model.classes_) == 3, "it is told, and taken as it is"
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A public table, one private one, a poll, a contribution, a release, and damaged ones."""
