@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from ostraka.errors import EntryError, InputWarning, LabelError, UnknownClassError
+from ostraka.errors import EntryError, InputError, InputWarning, LabelError, UnknownClassError
 from ostraka.given import check_labels, check_numbers, index_labels, length, plain
 
 
@@ -46,3 +48,11 @@ def test_small_conversions() -> None:
     assert plain(np.array([1.0, 2.0])) == (1, 2)
     assert plain(np.array([False, True])) == (0, 1)
     assert (length([1, 2]), length(iter([1]))) == (2, None)
+
+
+@pytest.mark.parametrize(
+    "samples", [np.array([[1.0, 2.0j]]), [[1.0, 2.0j]], np.array([[1.0, 2.0j]], dtype=object)]
+)
+def test_complex_numbers_are_refused_without_showing_rows(samples: Any) -> None:
+    with pytest.raises(InputError, match=r"^X: Complex data not supported\. Give real numbers\.$"):
+        check_numbers(samples, "X")

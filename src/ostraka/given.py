@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ostraka.errors import (
     EntryError,
+    InputError,
     InputWarning,
     LabelError,
     ShapeError,
@@ -70,13 +71,17 @@ def check_numbers(X: Any, what: str) -> None:
     if is_sparse(X):
         return
     check_samples(X, what)
+    complex_ = getattr(getattr(X, "dtype", None), "kind", "") == "c"
     try:
         as_numbers(X, what)
     except EntryError as error:
-        if not isinstance(error.entry, dict | list | tuple | complex):
+        complex_ = isinstance(error.entry, complex)
+        if not (complex_ or isinstance(error.entry, dict | list | tuple)):
             raise
     except (TypeError, ValueError):
-        return
+        pass
+    if complex_:  # scikit-learn's own words would show everybody's rows
+        raise InputError(f"{what}: Complex data not supported.", "Give real numbers.")
 
 
 def check_labels(y: Any) -> None:

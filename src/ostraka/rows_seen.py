@@ -24,6 +24,8 @@ __all__ = ["are_shared", "mark_released", "mark_used", "row_keys", "was_used"]
 Keys = NDArray[np.uint64]
 
 BLOCK_NUMBERS: Final = 2**20
+FEW: Final = 10
+"""Of fewer rows nobody is told whether they were used: an accuracy on them says nothing anyway."""
 _released: set[tuple[int, int]] = set()
 _used: weakref.WeakKeyDictionary[Any, Keys] = weakref.WeakKeyDictionary()
 
@@ -75,9 +77,11 @@ def mark_used(estimator: Any, rows: Any) -> None:
 
 
 def was_used(estimator: Any, rows: Any) -> bool:
-    """Whether most of these rows are among those."""
+    """Whether most of these rows are among those; of a few rows nothing is said."""
     keys = _used.get(estimator)
-    return keys is not None and bool(np.isin(row_keys(rows), keys).mean() > 0.5)
+    if keys is None or rows.shape[0] < FEW:
+        return False
+    return bool(np.isin(row_keys(rows), keys).mean() > 0.5)
 
 
 def _singles(keys: Keys) -> Keys:

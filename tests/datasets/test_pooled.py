@@ -12,6 +12,7 @@ import pytest
 
 from ostraka.datasets import tables
 from ostraka.public.columns import Category, Columns, Number
+from ostraka.public.describe import describe_columns
 
 COLUMNS = Columns(
     (
@@ -85,3 +86,17 @@ def test_whole_numbers_beside_gaps_stay_whole(tmp_path: Path) -> None:
         frame.to_parquet(tmp_path / "t.parquet")
         table = tables.read(tmp_path / "t.parquet", label_column="label", columns=listed)
         assert listed.encode(table.samples)[0].tolist() == [1.0]
+
+
+def test_whether_a_file_has_rows_shows_in_no_list_of_columns(tmp_path: Path) -> None:
+    columns = describe_columns(pd.DataFrame({"a": [1.0, 2.0]}))
+    seen = []
+    for rows in ("1,x,u\n2,y,v\n", ""):
+        folder = tmp_path / str(len(rows))
+        folder.mkdir()
+        (folder / "one.csv").write_text("a,y\n1,u\n2,v\n")
+        (folder / "two.csv").write_text("a,more,y\n" + rows)
+        seen.append(
+            tables.read(folder, label_column="y", columns=columns, may_be_empty=True).unused
+        )
+    assert seen == [("more",), ("more",)]

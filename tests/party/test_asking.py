@@ -363,3 +363,36 @@ class TestOnePrivateSampleMovesItsOwnVote:
         random.seed(0)
         np.random.seed(0)  # noqa: NPY002
         assert not self.moved(0, 0.9, Drawing()) <= {0}
+
+
+class OtherClasses:
+    """Its classes are not those of the poll."""
+
+    classes_ = ("red", "own secret")
+
+    def predict_proba(self, rows: Any) -> Any:
+        return np.full((len(rows), 2), 0.5)
+
+
+class Shy:
+    """Fails when it is only looked at, and says why."""
+
+    @property
+    def predict(self) -> Any:
+        print("row 17 of my data")
+        raise InputError("row 17 of my data is bad.", "Look at it.")
+
+
+@pytest.mark.parametrize("classifier", [OtherClasses(), Shy()])
+def test_with_a_fallback_nothing_of_a_failure_is_seen(
+    classifier: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert asked(classifier, fallback=1) == [1] * 10
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(InputError):
+        asked(classifier)
+
+
+def test_what_is_no_classifier_is_refused_even_with_a_fallback() -> None:
+    with pytest.raises(InputError, match="has neither predict nor predict_proba"):
+        asked(3, fallback=0)

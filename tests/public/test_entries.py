@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostraka.public.entries import read_numbers, read_texts, text_of, values_of
+from ostraka.public.entries import UNLISTED, read_numbers, read_texts, text_of, values_of
 
 BERLIN = dt.timezone(dt.timedelta(hours=1))
 
@@ -319,3 +319,55 @@ def test_no_entry_moves_another(own: list[Any], others: list[Any]) -> None:
     alone_texts = [text_of(entry) for entry in own]
     assert read_texts(objects(*own, *others)).tolist()[: len(own)] == alone_texts
     assert read_texts(objects(*others, *own)).tolist()[len(others) :] == alone_texts
+
+
+DURATIONS = [dt.timedelta(days=1), dt.timedelta(hours=-3, microseconds=1), dt.timedelta(0)]
+
+
+@pytest.mark.parametrize("duration", DURATIONS)
+@pytest.mark.parametrize("other", [dt.timedelta(days=2), None, "unknown", 3.5])
+def test_a_neighbour_does_not_change_how_a_duration_is_read(duration: Any, other: Any) -> None:
+    """A typed column and one of objects hold different kinds of durations."""
+    alone = values_of(pd.Series([duration, duration]))
+    beside = values_of(pd.Series([pd.Timedelta(duration), other], dtype=object))
+    stored = values_of(pl.Series([duration, duration]))
+    expected = str(duration)
+    assert [read_texts(values)[0] for values in (alone, beside, stored)] == [expected] * 3
+
+
+@pytest.mark.parametrize("nanoseconds", [1500, -1500, -1, 999])
+def test_nanoseconds_are_rounded_down_in_every_form(nanoseconds: int) -> None:
+    typed = np.array([nanoseconds], dtype="timedelta64[ns]")
+    held = np.array([pd.Timedelta(nanoseconds, unit="ns"), "x"], dtype=object)
+    assert read_texts(values_of(typed))[0] == read_texts(held)[0]
+
+
+@pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
+@pytest.mark.parametrize("amount", [2**61, -(2**61), 2**50, 2**42])
+def test_times_that_no_calendar_has_are_read_alike_in_every_form(kind: str, amount: int) -> None:
+    typed = np.array([amount, 0], dtype=f"{kind}[s]")
+    held = np.array([typed[0], "x"], dtype=object)
+    for reading in ("number", "date"):
+        read: Any = reading
+        assert np.isnan(read_numbers(values_of(typed), read)[0])
+        assert np.isnan(read_numbers(values_of(held), read)[0])
+    assert read_texts(values_of(typed))[0] == read_texts(values_of(held))[0]
+
+
+def test_a_late_moment_beside_another_zone_is_no_number() -> None:
+    far = dt.datetime(9999, 12, 31, 23, tzinfo=dt.timezone(dt.timedelta(hours=-5)))
+    for beside in (far, "x"):
+        assert np.isnan(read_numbers(values_of(pd.Series([far, beside])), "number")[0])
+
+
+def test_an_entry_that_its_container_cannot_give_is_read_on_its_own() -> None:
+    broken = pa.Array.from_buffers(
+        pa.string(),
+        2,
+        [None, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"a\xff")],
+    )
+    texts = read_texts(values_of(broken))
+    assert (texts[0], texts[1]) == ("a", UNLISTED)
+    late = pa.array([1, 10**15], pa.int64()).cast(pa.time64("us"), safe=False)
+    assert read_texts(values_of(late))[0] == "00:00:00.000001"
+    assert np.isnan(read_numbers(values_of(late), "number")).all()

@@ -213,11 +213,14 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
         tables = read_svmlight(held, wanted.label_column, None, wanted.n_columns)
     else:
         tables = [_read(file, wanted) for file in held]
+    # Of all of them: whether a file has rows must not show.
+    unused = tuple(dict.fromkeys(name for table in tables for name in table.unused))
     found = [(_party_name(file), table) for file, table in zip(held, tables) if len(table)]
     if not found and not tables:
         raise InputError(f"Every file in the folder {folder} is empty.", "Give at least one table.")
     if not found:  # then nobody has rows: all of them count
-        return Table(tables[0].samples, tables[0].labels, np.array([], dtype=str), tuple(names))
+        nobody = np.array([], dtype=str)
+        return Table(tables[0].samples, tables[0].labels, nobody, tuple(names), unused)
     tables = [table for _, table in found]
     parties = np.repeat([name for name, _ in found], [len(table) for table in tables])
     labels = (
@@ -226,7 +229,6 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
         else _join([table.labels for table in tables], folder, wanted.label_column)
     )
     samples = _stack([table.samples for table in tables], folder)
-    unused = tuple(dict.fromkeys(name for table in tables for name in table.unused))
     return Table(samples, labels, parties, tuple(names), unused)
 
 

@@ -62,12 +62,13 @@ def ask_votes(
 
     """
     count("chunk_rows", chunk_rows, 1)
-    ask = _choose_question(classifier, classes)
     if fallback is None:
+        ask = _choose_question(classifier, classes)
         return _answers(ask, classes, rows, n_samples, chunk_rows)
     count("fallback", fallback, 0, len(classes.classes) - 1)
     with quietly():
-        return _answers(_without_failing(ask, fallback), classes, rows, n_samples, chunk_rows)
+        ask = _without_failing(_choose_carefully(classifier, classes), fallback)
+        return _answers(ask, classes, rows, n_samples, chunk_rows)
 
 
 def _answers(ask: Asked, classes: ClassIndex, rows: Rows, n_samples: int, chunk_rows: int) -> Votes:
@@ -92,6 +93,27 @@ def _without_failing(ask: Asked, fallback: int) -> Asked:
     return carefully
 
 
+def _choose_carefully(classifier: Any, classes: ClassIndex) -> Asked:
+    """The same where a failure must not be seen: one that fails even to be looked at always fails.
+
+    What is no classifier at all is refused, whatever its data.
+    """
+    try:
+        return _choose_question(classifier, classes)
+    except (KeyboardInterrupt, NotAskableError):
+        raise
+    except BaseException:  # as below
+
+        def fail(*_: Any) -> Indices:
+            raise RuntimeError
+
+        return fail
+
+
+class NotAskableError(InputError):
+    """Something that is no classifier."""
+
+
 def _choose_question(classifier: Any, classes: ClassIndex) -> Asked:
     """Find out how this classifier is asked."""
     predict = getattr(classifier, "predict", None)
@@ -104,7 +126,7 @@ def _choose_question(classifier: Any, classes: ClassIndex) -> Asked:
     if callable(classifier):
         return _ask_for_labels(classifier, classes)
     kind = type(classifier).__name__
-    raise InputError(
+    raise NotAskableError(
         f"A classifier of type {kind} has neither predict nor predict_proba and is not a function.",
         "Give something that answers a class for every row.",
     )
@@ -131,11 +153,12 @@ def _ask_for_probabilities(
     names: Any,
     classes: ClassIndex,
 ) -> Asked:
-    columns = np.arange(len(classes.classes)) if names is None else classes.of(np.asarray(names))
-    # argmax takes the first of equals: in the order of the classes that is the lowest class index.
-    order = np.argsort(columns)
-
     def ask(samples: Samples, start: int, stop: int) -> Indices:
+        # In here: a class that there is not is a failure like any other.
+        given = np.arange(len(classes.classes)) if names is None else np.asarray(names)
+        columns: Indices = given if names is None else classes.of(given)
+        # argmax takes the first of equals: in the order of the classes, the lowest class index.
+        order = np.argsort(columns)
         probabilities = np.asarray(predict_proba(samples), dtype=np.float64)
         if probabilities.shape != (stop - start, columns.size):
             raise ShapeError(

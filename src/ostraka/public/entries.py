@@ -52,6 +52,10 @@ LONGEST_TEXT: Final = 1000
 """Longer texts are on no list: to put one into its Unicode form could take hours."""
 UNLISTED: Final = "\x00"
 """What an entry that cannot be written becomes as a text: not printable, so on no list."""
+UNREADABLE: Final = object()
+"""An entry that its own container cannot give: as what is on no list, and no number."""
+FINER: Final = frozenset({"ns", "ps", "fs", "as"})
+"""Units below a microsecond: to count in microseconds loses something, and cannot overflow."""
 EPOCH: Final = dt.datetime(1970, 1, 1)
 MICROSECOND: Final = dt.timedelta(microseconds=1)
 MICROSECONDS_PER_DAY: Final = 86_400_000_000.0
@@ -67,15 +71,28 @@ def values_of(column: Any) -> NDArray[Any]:
         return np.asarray(column.to_numpy(dtype="datetime64[us]"))  # pandas, in UTC
     if isinstance(column, np.ma.MaskedArray):
         return np.array(column.astype(object).tolist() or [], dtype=object)
-    values = np.asarray(column)
+    try:
+        values = np.asarray(column)
+    except Exception:  # one entry that its own container cannot give: the others must not feel it
+        return _one_by_one(column)
     if values.dtype.kind == "f" and values.ndim == 1 and not isinstance(column, np.ndarray):
         values = _whole(column, values)
     if values.ndim == 1 and values.dtype.kind in "biufMO":
         return values
-    if values.dtype.kind == "m":
-        values = values.astype("timedelta64[us]")
     held = np.empty(len(values), dtype=object)
-    held[:] = list(values) if values.ndim > 1 else values.tolist()
+    held[:] = list(values) if values.ndim > 1 or values.dtype.kind == "m" else values.tolist()
+    return held
+
+
+def _one_by_one(column: Any) -> NDArray[Any]:
+    """The entries of a column, `UNREADABLE` where its container fails."""
+    held = np.empty(len(column), dtype=object)
+    for place in range(len(column)):
+        try:
+            entry = column[place]
+            held[place] = entry.as_py() if hasattr(entry, "as_py") else entry
+        except Exception:
+            held[place] = UNREADABLE
     return held
 
 
@@ -117,9 +134,9 @@ def read_texts(values: NDArray[Any]) -> NDArray[Any]:
 def read_each(values: NDArray[Any], read: Callable[[Any], Any], kind: Any) -> NDArray[Any]:
     """What `read` makes of every entry; equal texts, and equal numbers of one type, only once."""
     if values.dtype.kind in "biufM":
-        exact = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
-        distinct, places = np.unique(exact, return_inverse=True)
-        found = np.fromiter(map(read, distinct.tolist()), kind, len(distinct))
+        distinct, places = np.unique(values, return_inverse=True)
+        entries = list(distinct) if values.dtype.kind == "M" else distinct.tolist()
+        found = np.fromiter(map(read, entries), kind, len(distinct))
         return found[places]
     entries, known = values.tolist(), _Read(read)
     if set(map(type, entries)) <= {str, type(None)}:
@@ -172,6 +189,8 @@ def _read_dates(values: NDArray[Any], form: str | None) -> Array:
         exact = values.astype("datetime64[us]")
         days = exact.astype(np.int64) / MICROSECONDS_PER_DAY
         known = ~np.isnat(exact) & (days >= FIRST_DAY) & (days < LAST_DAY)
+        if np.datetime_data(values.dtype)[0] not in FINER:
+            known &= exact.astype(values.dtype) == values  # numpy goes round where it is too far
         return np.where(known, days, np.nan)
     if values.dtype.kind in "biuf":
         return np.full(len(values), np.nan)  # a number does not say what it counts from
@@ -222,6 +241,8 @@ def _write(value: Any) -> str:
         return str(value)
     if isinstance(value, dt.datetime):
         return "" if value != value else _in_utc(value).isoformat().removesuffix("T00:00:00")
+    if isinstance(value, dt.timedelta):
+        return str(dt.timedelta(microseconds=value // MICROSECOND))
     if isinstance(value, complex) and value.imag == 0.0:
         value = value.real
     if isinstance(value, float | np.floating | decimal.Decimal):
@@ -232,14 +253,31 @@ def _write(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """numpy's scalars as Python's own, texts without spaces around."""
+    if value is UNREADABLE:
+        raise ValueError
     if isinstance(value, np.datetime64 | np.timedelta64):
-        unit = "datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]"
-        return value.astype(unit).item()
+        return _moment(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return value.strip() if isinstance(value, str) else value
+
+
+def _moment(value: Any) -> Any:
+    """numpy's times as Python's, in microseconds, rounded down; what Python cannot hold fails."""
+    if np.isnat(value):
+        return None
+    finer = np.datetime_data(value.dtype)[0] in FINER
+    if isinstance(value, np.timedelta64) and finer:
+        return dt.timedelta(microseconds=int(value // np.timedelta64(1, "us")))
+    exact = value.astype(
+        "datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]"
+    )
+    found = exact.item()
+    if isinstance(found, int) or not (finer or exact.astype(value.dtype) == value):
+        raise OverflowError
+    return found
 
 
 def _in_utc(value: dt.datetime) -> dt.datetime:
