@@ -71,9 +71,9 @@ def check_numbers(X: Any, what: str) -> None:
     if is_sparse(X):
         return
     check_samples(X, what)
-    complex_ = getattr(getattr(X, "dtype", None), "kind", "") == "c"
+    complex_ = False
     try:
-        as_numbers(X, what)
+        complex_ = as_numbers(X, what).dtype.kind == "c"
     except EntryError as error:
         complex_ = isinstance(error.entry, complex)
         if not (complex_ or isinstance(error.entry, dict | list | tuple)):
