@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -85,6 +86,34 @@ def test_a_prediction_is_not_written_twice(folder: Path) -> None:
     new.to_csv(folder / "twice.csv", index=False)
     told = run(folder, "predict", "m.ostraka", "twice.csv", "--out", "q.csv", "--keep", code=18)
     assert "a table without a column 'prediction'" in told
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_kept_cells_come_back_as_they_were_written(folder: Path, delimiter: str) -> None:
+    new = pd.read_csv(folder / "new.csv")[:3].assign(
+        case=["0012", "", "12345678901234567890"], note=['so "called"', "a, b; c", "NA"]
+    )
+    new.to_csv(folder / "kept.csv", index=False, sep=delimiter)
+    words = ("--keep", "--probabilities", "--out", "kept-too.csv", "--force")
+    run(folder, "predict", "m.ostraka", "kept.csv", *words)
+    before, after = (
+        list(csv.reader((folder / name).read_text().splitlines(), delimiter=delimiter))
+        for name in ("kept.csv", "kept-too.csv")
+    )
+    assert [row[: len(before[0])] for row in after] == before
+    assert after[0][len(before[0]) :] == ["prediction", "probability_home", "probability_ward"]
+
+
+def test_kept_parquet_columns_keep_their_types(folder: Path) -> None:
+    new = pd.read_csv(folder / "new.csv")[:3].assign(
+        case=pd.array([2**60 + 1, None, 3], dtype="Int64"), seen=pd.Timestamp("2026-11-16")
+    )
+    new.to_parquet(folder / "kept.parquet")
+    words = ("--keep", "--out", "kept-too.parquet")
+    run(folder, "predict", "m.ostraka", "kept.parquet", *words)
+    after = pd.read_parquet(folder / "kept-too.parquet", dtype_backend="numpy_nullable")
+    assert after["case"].tolist() == new["case"].tolist()
+    assert after["seen"].tolist() == new["seen"].tolist()
 
 
 CREATE = ("poll", "create", "public.csv", "--classes", "home,ward", "--parties", "60")
