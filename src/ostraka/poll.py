@@ -208,7 +208,7 @@ class Poll:
         poll.mechanism(expected)  # what cannot be kept is refused before anybody is asked
         # Columns that somebody has described are meant as they are.
         described = columns is not None or isinstance(public, AuxiliarySet | Task)
-        of_labels = None if described else remark_label(poll.task)
+        of_labels = None if described else remark_label(poll.task.columns, poll.task.classes)
         if of_labels is not None:
             warn_caller(of_labels, InputWarning)
         return poll

@@ -140,7 +140,7 @@ def test_poll_show_says_what_is_asked_what_leaves_what_is_promised(run: Runner) 
     for words in (
         "Stroke, 2026",
         "ill, well",
-        "age, bmi, pressure",
+        "age (number), bmi (number), pressure (number)",
         "whole numbers",
         "No row, no column",
         "ε = 5",

@@ -162,8 +162,12 @@ def test_the_label_in_the_public_table_is_noticed(folder: Path) -> None:
     make_patients(300, RNG).to_csv(folder / "labelled.csv", index=False)
     words = ("poll", "create", "labelled.csv", *CREATE[3:], "--epsilon", "1", "--out", "l.poll")
     assert "has the classes themselves in 'outcome'" in run(folder, *words)
+    for classes, noticed in (("home,ward,care", True), ("2", False)):
+        plan = ("plan", "--parties", "60", "--auxiliary", "labelled.csv", "--classes", classes)
+        assert ("the classes themselves in 'outcome'" in run(folder, *plan)) is noticed
     words = ("poll", "create", "public.csv", "--classes", "yes,no,maybe", "--parties", "60")
-    assert "the classes themselves" not in run(folder, *words, "--epsilon", "1", "--out", "k.poll")
+    told = run(folder, *words, "--epsilon", "1", "--out", "k.poll")
+    assert "has the classes themselves in 'smokes'" in told
 
 
 def test_two_contributions_that_contradict_each_other_stop_a_release(folder: Path) -> None:

@@ -89,12 +89,12 @@ def plan(
     Noise-to-signal is the expected length of the noise over that of the longest possible model.
     With --auxiliary, our own methods are rehearsed on made-up labels of the public samples.
     """
-    n_classes = _count_classes(classes)
+    names = _read_classes(classes)
     if auxiliary is not None:
         _forecast(
             auxiliary,
             parties,
-            n_classes,
+            names,
             epsilon,
             delta,
             samples_each,
@@ -118,7 +118,7 @@ def plan(
             n_parties=parties,
             n_samples=samples,
             n_features=features + (intercept > 0),
-            n_classes=n_classes,
+            n_classes=len(names),
             epsilon=epsilon,
             lambda_=lambda_,
             calibration=calibration.value,
@@ -133,22 +133,22 @@ def plan(
         typer.echo(f"Wrote {figure}.")
 
 
-def _count_classes(given: str) -> int:
+def _read_classes(given: str) -> list[str] | range:
+    """Their names; where only their number was given, 0, 1, ..."""
     from ostraka.cli.words import words
     from ostraka.errors import ParameterError
 
-    named = words(given)
-    n_classes = int(given) if given.strip().isdecimal() else len(named)
-    if n_classes < 2:
+    named = range(int(given)) if given.strip().isdecimal() else words(given)
+    if len(named) < 2:
         allowed = "a number from 2 on, or names such as ill,well"
         raise ParameterError("--classes", got=given, allowed=allowed)
-    return n_classes
+    return named
 
 
 def _forecast(
     path: Path,
     parties: int,
-    classes: int,
+    names: list[str] | range,
     epsilon: float,
     delta: float,
     samples_each: int,
@@ -165,6 +165,8 @@ def _forecast(
     from rich.table import Table
 
     from ostraka.cli.public_table import check_dropped, read_public
+    from ostraka.cli.screen import print_mind
+    from ostraka.expect.advice import look_at_public
     from ostraka.expect.forecast import outlook
     from ostraka.methods.base import Options
     from ostraka.progress import watch
@@ -174,7 +176,8 @@ def _forecast(
     public = read_public(path, description, drop)
     if public.columns is not None:
         check_dropped(drop, public.names, path.name)
-    auxiliary = prepare(public.samples, range(classes), "auto", columns=public.columns)
+    auxiliary = prepare(public.samples, names, "auto", columns=public.columns)
+    classes = len(names)
     promise, options = Promise(epsilon=epsilon, delta=delta), Options(samples_each=samples_each)
     console = Console(highlight=False)
     epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
@@ -229,6 +232,8 @@ def _forecast(
 
         draw_forecast(found.by_epsilon, epsilon, figure, f"{parties} parties, {classes} classes")
         console.print(f"Wrote {figure}.")
+    for told in look_at_public(auxiliary):
+        print_mind(told)
 
 
 def _show(settings: list[Setting], target: float) -> None:

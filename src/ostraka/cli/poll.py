@@ -186,7 +186,11 @@ def create(
         else ""
     )
     console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
-    told = (advise_unit(poll, number, samples_each or 10), weak(epsilon), *look_at_public(poll))
+    told = (
+        advise_unit(poll, number, samples_each or 10),
+        weak(epsilon),
+        *look_at_public(auxiliary),
+    )
     for each in told:
         if each is not None:
             print_mind(each)

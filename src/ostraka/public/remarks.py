@@ -5,6 +5,7 @@ What a party is told about its own entries does not leave its machine.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import numpy as np
 from ostraka.errors import list_names
 from ostraka.public.columns import Category, Columns, Number, is_table
 from ostraka.public.entries import GAP, read_numbers, read_texts, values_of
-from ostraka.public.task import Task
 
 __all__ = ["remark_entries", "remark_label"]
 
 MANY = 0.2
 """The share of entries from which a remark is due; gaps and rare values are fewer."""
+SEVERAL = 2
+"""One class may have its name from anywhere; two in one column are hardly a chance."""
 
 
 def remark_entries(columns: Columns, table: Any) -> list[str]:
@@ -34,19 +36,21 @@ def remark_entries(columns: Columns, table: Any) -> list[str]:
     return told
 
 
-def remark_label(task: Task) -> str | None:
-    """What to say of public columns that hold just the classes: one may be the label."""
-    classes = {str(name) for name in task.classes}
+def remark_label(columns: Columns | None, classes: Iterable[object]) -> str | None:
+    """What to say of public columns in which several classes stand: one may be the label."""
+    names = {str(name).strip().casefold() for name in classes}
     found = [
         column.name
-        for column in (() if task.columns is None else task.columns.columns)
-        if isinstance(column, Category) and set(column.values) - {GAP} == classes
+        for column in (() if columns is None else columns.columns)
+        if isinstance(column, Category)
+        and len(names & {value.casefold() for value in column.values}) >= SEVERAL
     ]
     if not found:
         return None
     return (
         f"The public table has the classes themselves in {list_names(found)}. If one of them is "
-        "the label, nobody could predict without it: leave it out of the table, or with --drop."
+        "the label, nobody could predict without it: leave it out of the table, or with --drop "
+        f"(in Python, columns={{{found[0]!r}: 'leave out'}})."
     )
 
 
