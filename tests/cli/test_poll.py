@@ -282,8 +282,9 @@ def test_what_a_party_should_know_of_its_own_table(run: Runner, folder: Path) ->
     assert code == 14
     assert "Did you mean " in err
     code, _, err = run("contribute", "mind.poll", "h0.csv", "--label-column", "age", "--check")
-    assert code == 18
-    assert "--label-column = 'age'" in err
+    assert code == 19
+    assert "This poll also learns from the column 'age'" in err
+    assert "tell the coordinator to make the poll again with --drop age." in err
 
 
 def test_files_of_another_kind_are_named(run: Runner) -> None:

@@ -458,8 +458,8 @@ ON_THE_COMMAND_LINE: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
             "--out",
             "c",
         ),
-        18,
-        ("--label-column = 'age'", "none of the columns that the poll learns from", "Allowed:"),
+        19,
+        ("This poll also learns from the column 'age'", "tell the coordinator", "--drop age"),
     ),
     "a party without a name": (
         ("contribute", "t.poll", "private.csv", "--label-column", "outcome", "--out", "c"),

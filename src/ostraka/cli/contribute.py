@@ -132,15 +132,19 @@ def _read(
 ) -> Table:
     """The party's own rows, by the poll's columns."""
     from ostraka.datasets import tables
-    from ostraka.errors import ParameterError
+    from ostraka.errors import InputError, ParameterError
 
     if data is None:
         raise ParameterError("DATA", got=None, allowed="your labelled samples; or else --model")
-    if label_column is None or label_column in (poll.task.feature_names or ()):
-        allowed = (
-            "the column with the classes, which is none of the columns that the poll learns from"
+    if label_column is None:
+        raise ParameterError("--label-column", got=None, allowed="the column with the classes")
+    if label_column in (poll.task.feature_names or ()):
+        raise InputError(
+            f"This poll also learns from the column {label_column!r}: whoever uses the model would "
+            "have to know it beforehand.",
+            "If it holds the classes, tell the coordinator to make the poll again with --drop "
+            f"{label_column}. If not, name the column that does with --label-column.",
         )
-        raise ParameterError("--label-column", got=label_column, allowed=allowed)
     if (person_column is not None) is not (poll.promise.protects == "person"):
         allowed = (
             "a column where the poll protects persons, none elsewhere: this one protects one "
