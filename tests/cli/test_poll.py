@@ -163,7 +163,7 @@ def test_contribute_shows_what_leaves(run: Runner) -> None:
     run.create("shown.poll", **{"--roll": "roll.txt", "--parties": None})
     out = run.contribute("shown.poll", 3, "three.contribution")
     size = (run.folder / "three.contribution").stat().st_size
-    assert "From 30 rows of h3.csv" in out
+    assert "From 30 rows in h3.csv" in out
     assert f"{size:,} bytes in all, with your name, ward 3" in " ".join(out.split())
     assert "protected channel" in out
     checked = run.done("contribute", "shown.poll", "h3.csv", "--label-column", "outcome", "--check")
@@ -321,6 +321,17 @@ def test_persons(run: Runner, folder: Path) -> None:
     box = inbox(run, "persons.poll", "box-persons", "--person-column", "patient", n=4)
     out = run.done("release", "persons.poll", str(box), "--out", "persons.ostraka", "--force")
     assert "one person's whole data, among 40 persons at 4 holders" in out
+    words = ("contribute", "persons.poll", "h0.csv", "--label-column", "outcome", "--person-column")
+    assert run.done(*words, "patient", "--check").startswith("30 rows of 10 persons can be read")
+    told = run.contribute("persons.poll", 0, "p.c", "--person-column", "patient")
+    assert "From 30 rows of 10 persons in h0.csv" in told
+    assert "Mind" not in told
+    pd.read_csv("h0.csv").assign(row=range(30)).to_csv("numbered.csv", index=False)
+    told = run.done(*words[:2], "numbered.csv", *words[3:], "row", "--check")
+    assert "30 rows of 30 persons: is 'row' really the column that says whose row it is?" in told
+    code, _, err = run(*words, "outcome", "--check")
+    assert code == 18
+    assert "--person-column = 'outcome'" in err
     assert "Whoever has data at two holders is protected for 2ε" in out
     code, _, err = run(
         "contribute",
