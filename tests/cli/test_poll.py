@@ -168,6 +168,7 @@ def test_contribute_shows_what_leaves(run: Runner) -> None:
     assert "protected channel" in out
     checked = run.done("contribute", "shown.poll", "h3.csv", "--label-column", "outcome", "--check")
     assert checked.startswith("30 rows can be read by the poll's columns, and every class is")
+    assert "Not used, and stays here: 'patient'. Nothing was computed" in checked
     assert "Nothing was computed and nothing was written.\nWhat next? " in checked
 
 

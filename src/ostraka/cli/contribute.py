@@ -201,12 +201,15 @@ def _from_model(poll: Poll, model: Path, party: str, trust: list[str]) -> Contri
 
 def _fits(poll: Poll, table: Table, file: Path) -> None:
     """Everything that could be wrong with a table, without computing a contribution."""
+    from ostraka.errors import list_names
+
     samples = table.samples if len(table) else _no_rows(poll)
     poll.task.features(samples)
     poll.task.indices(table.labels)
+    unused = f"Not used, and stays here: {list_names(table.unused)}. " if table.unused else ""
     typer.echo(
         f"{_say_rows(table)} can be read by the poll's columns, and every class is on its list. "
-        "Nothing was computed and nothing was written.\n"
+        f"{unused}Nothing was computed and nothing was written.\n"
         f"What next? Read what the poll asks with ostraka poll show {file}; then run this command "
         "with --party and --out instead of --check."
     )

@@ -5,6 +5,7 @@ What a party is told about its own entries does not leave its machine.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
@@ -75,5 +76,17 @@ def _remark_unread(column: Number, values: Any) -> list[str]:
     example = texts[np.flatnonzero(unread)[0]]
     return [
         f"{unread.mean():.0%} of your entries of {column.name} cannot be read as a {column.kind}, "
-        f"for example {example!r}. They count as gaps."
+        f"for example {example!r}. They count as gaps. {_say_form(column)}"
     ]
+
+
+def _say_form(column: Number) -> str:
+    """How entries are to be written."""
+    if column.kind == "boolean":
+        return "Write yes or no, or 1 or 0."
+    if column.kind == "number":
+        return "Write digits with a decimal point and nothing else, as in 1234.5."
+    day = dt.date(2026, 11, 16)
+    if column.form is None:
+        return f"Write dates year first, as in {day}."
+    return f"Write dates in the form {column.form}, as in {day.strftime(column.form)}."
