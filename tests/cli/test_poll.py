@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from ostraka import Contribution, Poll, Release
-from ostraka.ledger import Budget, Ledger
+from ostraka.ledger import Budget, Cost, Ledger
 from tests.cli.test_cli import called
 
 RNG = np.random.default_rng(0)
@@ -227,11 +227,40 @@ def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Pa
     ]
     before = ledger.history()
     for last in (("--out", "again.ostraka"), ("--check",)):
-        code, _, err = run("release", "roll.poll", "box-roll", "--ledger", "roll.db", *last)
+        again = ("release", "roll.poll", "box-roll", "--ledger", "roll.db", *last)
+        code, _, err = run(*again)
+        assert code == 41, err
+        assert "has charged this poll already" in err
+        code, _, err = run(*again, "--again")
         assert code == 40, err
         assert "Nothing was drawn and nothing was spent." in err
     assert ledger.history() == before
     assert not (folder / "again.ostraka").exists()
+
+
+def test_a_poll_is_released_once_unless_somebody_means_it(run: Runner, folder: Path) -> None:
+    run.create("once.poll", **{"--method": "cells"})
+    run.create("else.poll", **{"--method": "cells", "--title": "something else"})
+    box = inbox(run, "once.poll", "box-once", n=4)
+    other = inbox(run, "else.poll", "box-else", n=4)
+    ledger = Ledger.create(folder / "once.db", Budget(epsilon=100.0))
+    paid = ("--ledger", "once.db", "--force", "--out")
+    run.done("release", "once.poll", str(box), *paid, "once.ostraka")
+    run.done("release", "else.poll", str(other), *paid, "else.ostraka")
+    before = ledger.history()
+    run.contribute("once.poll", 4, "box-once/late.contribution")
+    code, _, err = run("release", "once.poll", str(box), *paid, "late.ostraka")
+    assert code == 41
+    assert f"has charged this poll already, on {before[0].day} for 4 parties. Use the model" in err
+    assert "costs ε = 5 once more, ε = 10 in all; if you mean it, say --again." in err
+    assert "Nothing was drawn and nothing was spent." in err
+    assert ledger.history() == before
+    run.done("release", "once.poll", str(box), *paid, "late.ostraka", "--again")
+    ledger.charge(["ward 0", "ward 1"], Poll.load(folder / "else.poll").certificate(2))
+    ledger.charge(["ward 0"], Cost(epsilon=1.0))
+    code, _, err = run("release", "else.poll", str(other), *paid, "late.ostraka")
+    assert "for 2 parties, but has no release for it: was it interrupted?" in err
+    assert "ε = 15 in all" in err
 
 
 def test_check_releases_nothing(run: Runner, folder: Path) -> None:
@@ -368,6 +397,12 @@ def test_persons(run: Runner, folder: Path) -> None:
     )
     assert code == 19
     assert "the ledger keeps accounts of whole parties" in err
+    Ledger.create(folder / "persons.db", Budget(epsilon=50.0), protects="person")
+    paid = ("release", "persons.poll", str(box), "--ledger", "persons.db", "--force", "--out")
+    run.done(*paid, "p.ostraka")
+    code, _, err = run(*paid, "q.ostraka")
+    assert code == 41
+    assert "has charged this poll already" in err
 
 
 def test_a_ledger_that_is_not_there_is_not_made_in_passing(run: Runner, folder: Path) -> None:

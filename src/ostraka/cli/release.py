@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ostraka.cli.help import DATA, OUTPUT, examples, option
+from ostraka.cli.help import DATA, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import FORCE, LEDGER, MODEL_OUT, TRUST
 from ostraka.cli.screen import print_answers, print_mind
 
@@ -47,6 +47,14 @@ def release(
         bool,
         option(OUTPUT, "Only list who is in, missing or refused; release nothing.", "--check"),
     ] = False,
+    again: Annotated[
+        bool,
+        option(
+            PROMISE,
+            "Release a poll once more that the ledger has charged already. Every party pays again.",
+            "--again",
+        ),
+    ] = False,
     force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Check every contribution, list who is in, missing or refused (and why), then charge and
@@ -67,6 +75,8 @@ def release(
     poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
     tally = _count(poll, inbox, trust or [], console)
+    if ledger is not None and not again:
+        _refuse_again(poll, tally, ledger)
     if check:
         _check_release(poll, tally, ledger)
         return
@@ -85,6 +95,29 @@ def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
     told = few(poll, tally.n_units)
     if told is not None:
         print_mind(told)
+
+
+def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
+    """One poll is one release, unless somebody means it: another one costs as much again."""
+    from ostraka.errors import LedgerError
+    from ostraka.public.promise import plural
+    from ostraka.publishing import earlier_charges
+
+    before = earlier_charges(poll, tally, ledger)
+    if not before:
+        return
+    last, delta = before[-1], poll.mechanism(tally.n_units).delta
+    made = ", but has no release for it: was it interrupted?" if last.is_open else ""
+    each, together = (
+        f"ε = {n * poll.promise.epsilon:g}" + (f", δ = {n * delta:g}" if delta else "")
+        for n in (1, len(before) + 1)
+    )
+    raise LedgerError(
+        ledger,
+        f"has charged this poll already, on {last.day} for {plural('party', last.n_parties)}{made}",
+        f"Use the model that was made. Another one costs {each} once more, {together} in all; if "
+        "you mean it, say --again.",
+    )
 
 
 def _check_out(out: Path, force: bool, file: Path, ledger: Path | None) -> None:
