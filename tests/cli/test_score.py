@@ -70,6 +70,30 @@ def test_it_says_when_a_model_is_no_better_than_guessing(folder: Path) -> None:
     new.assign(outcome=RNG.choice(CLASSES, len(new))).to_csv(folder / "coin.csv", index=False)
     told = run(folder, "score", "m.ostraka", "coin.csv", "--label-column", "outcome")
     assert "That may well be no better than guessing." in told
+    assert "What next? Score it on more rows" in told
+
+
+def test_it_says_when_a_model_is_worse_than_guessing(folder: Path) -> None:
+    new = pd.read_csv(folder / "new.csv")
+    said = Release.load(folder / "m.ostraka").predict(new)
+    other = new.assign(outcome=np.where(said == "home", "ward", "home"))
+    other.to_csv(folder / "other.csv", index=False)
+    told = run(folder, "score", "m.ostraka", "other.csv", "--label-column", "outcome")
+    commonest = other["outcome"].mode()[0]
+    assert f"That is WORSE than always naming '{commonest}'. Do not use it for this." in told
+    assert "What next? Are the columns of other.csv what they were in the public table?" in told
+
+
+def test_every_command_says_what_next(folder: Path) -> None:
+    acts = {
+        ("score", "m.ostraka", "new.csv", "--label-column", "outcome"): "Use it: ostraka predict",
+        ("predict", "m.ostraka", "new.csv", "--out", "next.csv"): "ostraka score m.ostraka",
+        ("export", "m.ostraka", "--onnx", "next.onnx"): "ostraka inspect m.ostraka",
+        ("release", "t.poll", "inbox", "--check"): "--out model.ostraka instead of --check",
+    }
+    for words, further in acts.items():
+        _, _, told = run(folder, *words).partition("What next? ")
+        assert further in told
 
 
 def test_unreadable_columns_are_told_of(folder: Path) -> None:

@@ -91,7 +91,10 @@ def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
 
     check(poll, tally, ledger)
     paid = "" if ledger is None else " Every party can pay."
-    typer.echo(f"Enough came for a release.{paid} Nothing was drawn and nothing was spent.")
+    typer.echo(
+        f"Enough came for a release.{paid} Nothing was drawn and nothing was spent.\n"
+        "What next? Run this command with --out model.ostraka instead of --check."
+    )
     told = few(poll, tally.n_units)
     if told is not None:
         print_mind(told)
