@@ -194,6 +194,26 @@ def test_the_label_in_the_public_table_is_noticed(folder: Path) -> None:
     assert "has the classes themselves in 'smokes'" in told
 
 
+def test_numbers_that_became_texts_are_told_of(folder: Path) -> None:
+    public = pd.read_csv(folder / "public.csv").astype({"age": object})
+    public.loc[:2, "age"] = "unbekannt"
+    public.to_csv(folder / "words.csv", index=False)
+    everybody = make_patients(300, RNG).assign(who=np.arange(300) // 5)
+    everybody.to_csv(folder / "everybody.csv", index=False)
+    learn = ("learn", "everybody.csv", "--party-column", "who", "--label-column", "outcome")
+    for words in (
+        ("poll", "create", "words.csv", *CREATE[3:], "--epsilon", "1", "--out", "w.poll"),
+        ("plan", "--parties", "60", "--auxiliary", "words.csv"),
+        (*learn, "--auxiliary", "words.csv", "--epsilon", "1", "--out", "w.ostraka"),
+    ):
+        told = run(folder, *words)
+        assert "% of 'age' are numbers; 'unbekannt' is not." in told
+        assert "{age: {kind: number}}" in told
+        (folder / "w.yaml").write_text("age: {kind: number}")
+        told = run(folder, *words, "--columns", "w.yaml", *(["--force"] * (words[0] != "plan")))
+        assert "unbekannt" not in told
+
+
 def test_two_contributions_that_contradict_each_other_stop_a_release(folder: Path) -> None:
     poll = Poll.load(folder / "t.poll")
     own = make_patients(30, RNG)

@@ -215,6 +215,8 @@ def learn(
         n_jobs=jobs,
         progress=console.is_terminal,
     )
+    for told in public.told:  # of the public table alone, before anything is drawn
+        print_mind(told)
     with warnings.catch_warnings():
         for kind in (ShiftWarning, PrivacyWarning):
             warnings.simplefilter("ignore", kind)  # `_report` says it

@@ -232,7 +232,7 @@ def _forecast(
 
         draw_forecast(found.by_epsilon, epsilon, figure, f"{parties} parties, {classes} classes")
         console.print(f"Wrote {figure}.")
-    for told in look_at_public(auxiliary):
+    for told in (*look_at_public(auxiliary), *public.told):
         print_mind(told)
 
 

@@ -146,7 +146,7 @@ def create(
     check_new(out, force)
     first = None if start is None else Release.load(start)
     asked = None if roll is None else names_in(roll)
-    auxiliary = _auxiliary(
+    auxiliary, read = _auxiliary(
         public,
         words(classes),
         method.value,
@@ -190,6 +190,7 @@ def create(
         advise_unit(poll, number, samples_each or 10),
         weak(epsilon),
         *look_at_public(auxiliary),
+        *read,
     )
     for each in told:
         if each is not None:
@@ -231,7 +232,8 @@ def _auxiliary(
     description: Path | None,
     n_columns: int | None,
     start: Any,
-) -> AuxiliarySet:
+) -> tuple[AuxiliarySet, tuple[str, ...]]:
+    """The public samples, and what to say of how they were read."""
     from ostraka.cli.public_table import check_dropped, read_public
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError
@@ -245,11 +247,12 @@ def _auxiliary(
             allowed = "a public bound for the length of samples, where they are private"
             raise ParameterError("--radius", got=None, allowed=allowed)
         agreed = Preprocessing(radius=radius, constant=INTERCEPT)
-        return AuxiliarySet(samples, tuple(classes), preprocessing=agreed, private=True)
+        return AuxiliarySet(samples, tuple(classes), preprocessing=agreed, private=True), ()
     like = None if start is None else start.model.task
     public = read_public(path, description, drop, like=like and like.columns, n_columns=n_columns)
     if public.columns is not None:
         check_dropped(drop, public.names, path.name)
-    return prepare(
+    made = prepare(
         public.samples, classes, method, columns=public.columns, radius=radius, like=like
     )
+    return made, public.told

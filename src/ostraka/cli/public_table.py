@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ class PublicTable:
     samples: Any
     columns: Any
     names: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    """What people should know of how the columns were read."""
 
 
 def read_public(
@@ -39,7 +42,7 @@ def read_public(
 
     """
     from ostraka.datasets import tables
-    from ostraka.errors import ParameterError
+    from ostraka.errors import InputWarning, ParameterError
     from ostraka.public.columns import is_table
     from ostraka.public.describe import LEAVE_OUT, describe_columns, read_description
 
@@ -54,8 +57,11 @@ def read_public(
             raise ParameterError("--columns", got=str(description), allowed=allowed)
         return PublicTable(samples, None)
     dropped = dict.fromkeys((name for name in drop if name in samples.columns), LEAVE_OUT)
-    columns = describe_columns(samples, {**said, **dropped})
-    return PublicTable(samples[list(columns.names)], columns, tuple(samples.columns))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InputWarning)
+        columns = describe_columns(samples, {**said, **dropped})
+    told = tuple(str(each.message) for each in caught)
+    return PublicTable(samples[list(columns.names)], columns, tuple(samples.columns), told)
 
 
 def check_dropped(drop: Iterable[str], names: Iterable[str], what: str) -> None:

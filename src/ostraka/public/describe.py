@@ -6,6 +6,8 @@
     date                   are dates, or texts that read as dates, year first
     category               are anything else; its list holds the commonest texts
 
+If nearly all texts of a category read as numbers or dates, a warning gives the line to paste.
+
 People may say otherwise, column by column, in a small file (`read_description`):
 
     sex: [female, male]                  # a category with its list
@@ -34,10 +36,12 @@ from numpy.typing import NDArray
 from ostraka.errors import (
     FormatError,
     InputError,
+    InputWarning,
     MissingColumnsError,
     ParameterError,
     WrongTypeError,
     list_names,
+    warn_caller,
 )
 from ostraka.files import read_regular
 from ostraka.public.columns import (
@@ -67,6 +71,15 @@ LONG_TAIL: Final = 20.0
 LARGEST_FILE: Final = 2**24
 FORMS: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d.%m.%Y %H:%M")
 """How people write dates, besides year first; which one it is must be said."""
+READINGS: Final[tuple[tuple[Reading, str | None], ...]] = (
+    ("number", None),
+    ("date", None),
+    *(("date", form) for form in FORMS),
+)
+NEARLY: Final = 0.9
+"""If so many texts of a column read as numbers or dates, the others may be words for a gap."""
+LOOKED_AT: Final = 10_000
+"""So many texts show whether it is worth reading all of them in every form."""
 _GROUPED: Final = re.compile(r"[+-]?\d{1,3}(?:[.,' ]?\d{3})*(?:[.,]\d+)?")
 _SETTINGS: Final = {
     "number": {"kind", "fill", "unknown", "log"},
@@ -99,6 +112,8 @@ def describe_columns(public: Any, said: Description | None = None) -> Columns:
             values = np.empty(0, dtype=object) if public is None else values_of(public[name])
             column = _describe(name, values, wish)
             made += [] if column is None else [column]
+            if isinstance(column, Category) and not wish:
+                _warn_of_kind(name, values)
     if not made:
         problem = f"The public table has no column to learn from, of {list_names(names)}."
         raise InputError(problem, "Keep at least one that holds something.")
@@ -196,20 +211,54 @@ def _describe_category(name: str, values: NDArray[Any], listing: Any) -> Categor
         raise InputError(
             f"The public column {name!r} has {len(counts)} different texts, and the {MOST_VALUES} "
             f"commonest are in {covered:.0%} of its rows: names, case numbers or free text.",
-            f"{_suggest_form(name, values)}Leave it out (--drop), or say which texts count: "
-            f"{{{name}: [...]}} in --columns.",
+            f"{_suggest_kind(name, values) or _suggest_digits(values)}Leave it out "
+            f"(--drop), or say which texts count: {{{name}: [...]}} in --columns. In Python, "
+            f"columns={{{name!r}: {LEAVE_OUT!r}}}, or {{{name!r}: [...]}}.",
         )
     return Category(name=name, values=tuple(sorted(text for text, _ in kept)))
 
 
-def _suggest_form(name: str, values: NDArray[Any]) -> str:
-    """The line to paste for dates that are not written year first, and for grouped digits."""
+def _warn_of_kind(name: str, values: NDArray[Any]) -> None:
+    told = _suggest_kind(name, values)
+    if told:
+        warn_caller(f"{told}Until then each of its texts is a value of its own.", InputWarning)
+
+
+def _suggest_kind(name: str, values: NDArray[Any]) -> str:
+    """What to say of texts that nearly all read as numbers or as dates, with the line to paste."""
     texts = read_texts(values)
     held = values[texts != GAP]
-    forms = [form for form in FORMS if not np.isnan(read_numbers(held, "date", form)).any()]
-    lines = " or ".join(f'{{{name}: {{kind: date, form: "{form}"}}}}' for form in forms)
-    if lines:
-        return f"If these are dates, write in --columns: {lines}. "
+    few = held[:: len(held) // LOOKED_AT + 1]
+    likely = [reading for reading in READINGS if _read_share(few, *reading) >= NEARLY]
+    shares = {reading: _read_share(held, *reading) for reading in likely}
+    best = max(shares.values(), default=0.0)
+    found = [reading for reading, share in shares.items() if share == best]
+    if best < NEARLY:
+        return ""
+    kind, form = found[0]
+    lines = " or ".join(f"{{{name}: {{{_write_reading(*reading)}}}}}" for reading in found)
+    if best == 1.0:
+        return f"If the entries of {name!r} are {kind}s, write in --columns (columns=): {lines}. "
+    others = Counter(texts[texts != GAP][np.isnan(read_numbers(held, kind, form))].tolist())
+    shown = list_names([text for text, _ in others.most_common()], most=3)
+    return (
+        f"{math.floor(100 * best)}% of {name!r} are {kind}s; {shown} "
+        f"{'is' if len(others) == 1 else 'are'} not. If that means that nobody knows, write in "
+        f"--columns (columns=): {lines}. "
+    )
+
+
+def _read_share(held: NDArray[Any], kind: Reading, form: str | None) -> float:
+    read: NDArray[np.bool_] = ~np.isnan(read_numbers(held, kind, form))
+    return float(read.mean()) if len(held) else 0.0
+
+
+def _write_reading(kind: Reading, form: str | None) -> str:
+    return f"kind: {kind}" + ("" if form is None else f', form: "{form}"')
+
+
+def _suggest_digits(values: NDArray[Any]) -> str:
+    texts = read_texts(values)
     if all(_GROUPED.fullmatch(text) for text in texts[texts != GAP]):
         return "If these are numbers, write them without points or commas between thousands. "
     return ""
@@ -228,7 +277,7 @@ def _describe_number(
     if fill is None and not len(held):
         raise InputError(
             f"The public column {name!r} holds no {kind} that could be read.",
-            "Say what it is in --columns, or leave it out (--drop).",
+            "Say what it is in --columns (columns=), or leave it out (--drop, or 'leave out').",
         )
     middle = float(np.median(held)) if fill is None else _float(name, "fill", fill)
     folded = kind == "number" and log is not False
