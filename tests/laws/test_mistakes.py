@@ -109,8 +109,8 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
         ("X: a column is missing, 'outcome'", "leave it out of the public table", "by its name"),
     ),
     "a column that is missing": (
-        lambda: fit(X=PRIVATE.rename(columns={"age": "Age"})),
-        ("a column is missing, 'age'", "Others are there: 'Age'", "Is 'Age' the column 'age'?"),
+        lambda: fit(X=PRIVATE.rename(columns={"pressure": "presure"})),
+        ("'pressure'. Others are there", "Is 'presure' the column 'pressure'?", "Rename it in"),
     ),
     "a text among numbers": (
         lambda: fit(X=with_gap(NUMBERS.tolist(), [1.0, "low"]).tolist(), auxiliary=PUBLIC_NUMBERS),
@@ -201,7 +201,7 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     ),
     "described columns that are not there": (
         lambda: fit(columns={"agee": "number"}),
-        ("The public table: a column is missing, 'agee'", "'age'", "by its name"),
+        ("public table: a column is missing, 'agee'", "Is 'age' the column", "as the table has it"),
     ),
 }
 

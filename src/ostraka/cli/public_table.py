@@ -70,7 +70,7 @@ def check_dropped(drop: Iterable[str], names: Iterable[str], what: str) -> None:
 
     wanted, given = list(drop), list(names)
     if not set(wanted) <= set(given):
-        raise MissingColumnsError(f"--drop: {what}", wanted=wanted, given=given)
+        raise MissingColumnsError(f"--drop: {what}", wanted=wanted, given=given, named=True)
 
 
 def _texts(said: dict[str, Any]) -> tuple[str, ...]:

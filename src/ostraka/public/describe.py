@@ -104,7 +104,7 @@ def describe_columns(public: Any, said: Description | None = None) -> Columns:
     wishes = {name: _settings(name, each) for name, each in (said or {}).items()}
     names = list(wishes) if public is None else [str(name) for name in names_of(public) or ()]
     if not set(wishes) <= set(names):
-        raise MissingColumnsError("The public table", wanted=wishes, given=names)
+        raise MissingColumnsError("The public table", wanted=wishes, given=names, named=True)
     made = []
     for name in names:
         wish = wishes.get(name, {})
