@@ -169,6 +169,17 @@ def test_descriptions_are_read_from_files(tmp_path: Path) -> None:
     assert describe_columns(frame, yaml) == describe_columns(frame, json)
 
 
+@pytest.mark.parametrize("text", ["{a: {kind: number, unknown: [99]}}", ' {"a": "category"}'])
+def test_a_description_may_be_given_as_text(tmp_path: Path, text: str) -> None:
+    (tmp_path / "d.yaml").write_text(text)
+    assert read_description(text) == read_description(tmp_path / "d.yaml")
+
+
+def test_a_text_that_is_no_description_is_shown() -> None:
+    with pytest.raises(FormatError, match=r"\{a: \[ cannot be read"):
+        read_description("{a: [")
+
+
 @pytest.mark.parametrize(
     "content", ["[1, 2]", "3", "", "a: [", "!!python/object/apply:os.system [ls]"]
 )

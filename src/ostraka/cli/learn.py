@@ -84,7 +84,7 @@ def learn(
     ] = None,
     roll: Annotated[Path | None, ROLL] = None,
     drop: Annotated[list[str] | None, DROP] = None,
-    columns: Annotated[Path | None, COLUMNS] = None,
+    columns: Annotated[str | None, COLUMNS] = None,
     svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
     radius: Annotated[float | None, RADIUS] = None,
     intercept: Annotated[

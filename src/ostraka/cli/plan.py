@@ -38,7 +38,7 @@ def plan(
             of="file",
         ),
     ] = None,
-    columns: Annotated[Path | None, COLUMNS] = None,
+    columns: Annotated[str | None, COLUMNS] = None,
     drop: Annotated[list[str] | None, DROP] = None,
     samples_each: Annotated[
         int,
@@ -153,7 +153,7 @@ def _forecast(
     delta: float,
     samples_each: int,
     figure: Path | None,
-    description: Path | None,
+    description: str | None,
     drop: list[str],
 ) -> None:
     """Our own methods on these public samples.

@@ -89,7 +89,7 @@ def create(
     samples_each: Annotated[int | None, SAMPLES_EACH] = None,
     roll: Annotated[Path | None, ROLL] = None,
     drop: Annotated[list[str] | None, DROP] = None,
-    columns: Annotated[Path | None, COLUMNS] = None,
+    columns: Annotated[str | None, COLUMNS] = None,
     svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
     radius: Annotated[float | None, RADIUS] = None,
     private_auxiliary: Annotated[
@@ -229,7 +229,7 @@ def _auxiliary(
     private: bool,
     radius: float | None,
     drop: list[str],
-    description: Path | None,
+    description: str | None,
     n_columns: int | None,
     start: Any,
 ) -> tuple[AuxiliarySet, tuple[str, ...]]:

@@ -25,7 +25,7 @@ class PublicTable:
 
 def read_public(
     path: Path,
-    description: Path | None = None,
+    description: str | None = None,
     drop: Iterable[str] = (),
     *,
     like: Any = None,
@@ -35,7 +35,7 @@ def read_public(
 
     Args:
         path: the file.
-        description: what people say of some columns, a JSON or YAML file.
+        description: what people say of some columns: a JSON or YAML file, or its text, {...}.
         drop: columns to leave out, where they are there.
         like: the `Columns` of an earlier round, which a second one shares.
         n_columns: how many columns a svmlight file has.
@@ -54,7 +54,7 @@ def read_public(
     if not is_table(samples):
         if said:
             allowed = "nothing: the columns of this file have no names"
-            raise ParameterError("--columns", got=str(description), allowed=allowed)
+            raise ParameterError("--columns", got=description, allowed=allowed)
         return PublicTable(samples, None)
     dropped = dict.fromkeys((name for name in drop if name in samples.columns), LEAVE_OUT)
     with warnings.catch_warnings(record=True) as caught:

@@ -120,17 +120,21 @@ def describe_columns(public: Any, said: Description | None = None) -> Columns:
     return Columns(tuple(made))
 
 
-def read_description(path: str | os.PathLike[str]) -> Description:
-    """A description that people wrote: a .json, .yaml or .yml file."""
-    path = Path(path)
-    text = read_regular(path, "description of columns", LARGEST_FILE).decode("utf-8-sig", "replace")
+def read_description(given: str | os.PathLike[str]) -> Description:
+    """A description that people wrote: a .json, .yaml or .yml file, or its text, {...}."""
+    name, text, in_json = str(given), str(given), False
+    if not name.lstrip().startswith("{"):
+        path = Path(given)
+        content = read_regular(path, "description of columns", LARGEST_FILE)
+        name, text = path.name, content.decode("utf-8-sig", "replace")
+        in_json = path.suffix.lower() == ".json"
     try:
-        found = json.loads(text) if path.suffix.lower() == ".json" else _from_yaml(text)
+        found = json.loads(text) if in_json else _from_yaml(text)
     except (ValueError, RecursionError) as error:
-        problem = f"{path.name} cannot be read ({str(error).strip()})"
+        problem = f"{name} cannot be read ({str(error).strip()})"
         raise FormatError("description of columns", problem) from None
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        problem = f"{path.name} does not hold names of columns, each with what it is"
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found):
+        problem = f"{name} does not hold names of columns, each with what it is"
         raise FormatError("description of columns", problem)
     return found
 
