@@ -66,11 +66,11 @@ def without_heading(table: Any) -> Any:
 IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     "epsilon 0": (
         lambda: fit(epsilon=0.0),
-        ("epsilon = 0.0", "a number from 1e-12", "Allowed:"),
+        ("epsilon = 0.0", "a number above 0; 0.1 to 2 is usual", "Allowed:"),
     ),
     "a text as epsilon": (
         lambda: fit(epsilon="abc"),
-        ("epsilon = 'abc'", "a number from 1e-12", "Allowed:"),
+        ("epsilon = 'abc'", "a number above 0; 0.1 to 2 is usual", "Allowed:"),
     ),
     "a method that is not there": (
         lambda: fit(method="magic"),
