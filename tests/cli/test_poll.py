@@ -323,9 +323,12 @@ def test_files_of_another_kind_are_named(run: Runner) -> None:
     inbox(run, "kind.poll", "box-kind", n=3)
     run.done("release", "kind.poll", "box-kind", "--out", "kind.ostraka", "--force")
     for words, complaint in (
-        (("inspect", "kind.poll"), "it is a poll, from which a release is made"),
+        (
+            ("inspect", "kind.poll"),
+            "it is a poll, from which a release is made (see it with: ostraka poll show)",
+        ),
         (("inspect", "kind.c"), "it begins like a contribution to a poll"),
-        (("poll", "show", "kind.ostraka"), "it is a release, which a poll ends with"),
+        (("poll", "show", "kind.ostraka"), "which a poll ends with (see it with: ostraka inspect)"),
         (("poll", "show", "kind.c"), "it begins like a contribution to a poll"),
     ):
         code, _, err = run(*words)
@@ -333,6 +336,26 @@ def test_files_of_another_kind_are_named(run: Runner) -> None:
     (run.folder / "box-kind" / "a.poll").write_bytes((run.folder / "kind.poll").read_bytes())
     out = run.done("release", "kind.poll", "box-kind", "--check")
     assert "a.poll: it begins like a poll or a release" in out
+    (run.folder / "box-kind" / "h0.csv").write_bytes((run.folder / "h0.csv").read_bytes())
+    out = run.done("release", "kind.poll", "box-kind", "--check")
+    assert "h0.csv: This is a table, not a contribution" in out
+
+
+def test_tables_in_the_inbox_and_swapped_arguments(run: Runner, folder: Path) -> None:
+    run.create("swap.poll", **{"--method": "cells"})
+    (folder / "box-tables").mkdir(exist_ok=True)
+    for name in ("a.csv", "b.parquet", "c.csv.gz"):
+        (folder / "box-tables" / name).write_text("age\n1\n")
+    code, _, err = run("release", "swap.poll", "box-tables", "--out", "t.ostraka")
+    assert code == 19
+    assert "The folder box-tables holds tables, not contributions." in err
+    assert "Each party runs ostraka contribute on its own machine first" in err
+    for j in range(2):  # whatever a contribution is called
+        run.contribute("swap.poll", j, f"box-tables/{j}.csv")
+    assert "In: 2" in run.done("release", "swap.poll", "box-tables", "--check")
+    code, _, err = run("release", "box-tables", "swap.poll", "--check")
+    assert code == 19
+    assert "then the folder: ostraka release swap.poll box-tables." in err
 
 
 def test_persons(run: Runner, folder: Path) -> None:

@@ -24,6 +24,11 @@ EXAMPLES = examples(
     "ostraka release stroke.poll inbox/ --ledger budgets.db --out model.ostraka",
 )
 FEW = 100
+RUN_FIRST = (
+    "Each party runs ostraka contribute on its own machine first, and sends the file that it "
+    "writes; its table stays there."
+)
+A_TABLE = "This is a table, not a contribution: its party runs ostraka contribute first."
 
 
 def release(
@@ -65,9 +70,14 @@ def release(
     """
     from rich.console import Console
 
-    from ostraka.errors import ParameterError
+    from ostraka.errors import InputError, ParameterError
     from ostraka.poll import Poll
 
+    if file.is_dir() and inbox.is_file():
+        raise InputError(
+            f"{file} is a folder, and {inbox} is a file.",
+            f"The poll comes first, then the folder: ostraka release {inbox} {file}.",
+        )
     if out is None and not check:
         raise ParameterError("--out", got=None, allowed="where to write the model; or else --check")
     if out is not None:
@@ -161,12 +171,14 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
     """Everything in the folder, counted or refused by name."""
     from rich.markup import escape
 
+    from ostraka.datasets.tables import is_named_like_table
     from ostraka.errors import FormatError, InputError
     from ostraka.party.contribution import Contribution
     from ostraka.progress import watch
     from ostraka.tally import Tally
 
     files = sorted(path for path in inbox.iterdir() if not path.name.startswith("."))
+    tables = {path for path in files if is_named_like_table(path)}
     tally, refused, came = Tally(poll), [], dict[str, Path]()
     contradicted = []
     for path in watch("Counting", console.is_terminal)(files, len(files)):
@@ -181,9 +193,11 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
             tally.add(poll.open(given, trust))
             came[given.party] = path
         except (FormatError, InputError) as error:
-            refused.append((path.name, str(error.problem)))
+            refused.append((path.name, A_TABLE if path in tables else str(error.problem)))
         except OSError as error:
             refused.append((path.name, error.strerror or str(error)))
+    if tables == set(files) and 0 < len(files) == len(refused):
+        raise InputError(f"The folder {inbox} holds tables, not contributions.", RUN_FIRST)
     expected = f" of about {poll.expected_units:,}" if poll.promise.protects == "party" else ""
     console.print(
         f"[green]In[/]: {len(tally.names):,}{expected}{_list(sorted(tally.names, key=_by_number))}"

@@ -38,7 +38,7 @@ from ostraka.errors import (
 from ostraka.files import write_atomically
 from ostraka.public.columns import Columns
 
-__all__ = ["Table", "cells", "read", "write"]
+__all__ = ["Table", "cells", "is_named_like_table", "read", "write"]
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 COMPRESSIBLE = (".csv", *SVMLIGHT)
@@ -172,6 +172,12 @@ def write(frame: Any, path: str | Path, delimiter: str = ",") -> None:
         raise ParameterError(
             "out", got=str(path), allowed="a .csv (also .gz, .zst) or .parquet file"
         )
+
+
+def is_named_like_table(path: Path) -> bool:
+    """Whether a file's name ends as tables' names do; texts may be anything."""
+    stem = path.stem if path.suffix.lower() in COMPRESSIONS else path.name
+    return Path(stem).suffix.lower() in (".csv", ".tsv", ".xlsx", ".parquet", ".npz", *SVMLIGHT)
 
 
 def _kind(path: Path) -> str:
