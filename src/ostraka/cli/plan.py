@@ -103,14 +103,14 @@ def plan(
             drop or [],
         )
         return
-    from ostraka.errors import ParameterError
+    from ostraka.errors import InputError
     from ostraka.expect.planner import METHODS, Setting
 
     if samples is None or features is None:
-        raise ParameterError(
-            "--samples, --features",
-            got=(samples, features),
-            allowed="both, or else --auxiliary with public samples",
+        raise InputError(
+            "Give the public samples with --auxiliary public.csv: how good a model can be depends "
+            "on them.",
+            "Without any, give both --samples and --features, for the paper's methods alone.",
         )
     settings = [
         Setting(
