@@ -53,11 +53,14 @@ def score(
         text_labels=isinstance(task.classes[0], str),
     )
     truth, chosen = task.indices(table.labels), release.model.choices(table.samples)
-    print_answers(_answers(release, file, data, truth, chosen))
+    answers = _answers(release, file, data, truth, chosen)
+    further = {"What next?": answers.pop("What next?")}
+    print_answers(answers)
     if len(task.classes) <= MOST_CLASSES:
         console().print(_table(release, truth, chosen))
     for told in remark_entries(task.columns, table.samples) if task.columns is not None else ():
         print_mind(told.replace("your entries", "the entries"))
+    print_answers(further)
 
 
 def _answers(
