@@ -122,12 +122,18 @@ def list_names(names: Iterable[object], most: int = 8) -> str:
 
 def suggest(name: object, names: Iterable[object]) -> str:
     """A question whether another name was meant, or nothing; to stand before a remedy."""
+    found = _closest(name, names)
+    return "" if found is None else f"Did you mean {found!r}? "
+
+
+def _closest(name: object, names: Iterable[object]) -> str | None:
+    """The name that differs in what people overlook, or else in a few letters."""
     import difflib
 
     shown = [str(each) for each in names]
     alike = [each for each in shown if _fold(each) == _fold(name)]
     found = alike or difflib.get_close_matches(str(name), shown, n=1, cutoff=0.7)
-    return f"Did you mean {found[0]!r}? " if found else ""
+    return found[0] if found else None
 
 
 def place_of(row: int) -> str:
@@ -220,21 +226,28 @@ class EntryError(NonFiniteError):
 
 
 class MissingColumnsError(InputError):
-    """A table without columns that are needed."""
+    """A table without columns that are needed; or, if `named`, that people have named."""
 
-    def __init__(self, what: str, *, wanted: Iterable[str], given: Iterable[str]) -> None:
+    def __init__(
+        self, what: str, *, wanted: Iterable[str], given: Iterable[str], named: bool = False
+    ) -> None:
         self.missing = [name for name in wanted if name not in set(given)]
         self.superfluous = [name for name in given if name not in set(wanted)]
         self.what = what
-        alike = {_fold(name): name for name in self.superfluous}
-        meant = [(name, alike[_fold(name)]) for name in self.missing if _fold(name) in alike]
+        meant = [(name, _closest(name, self.superfluous)) for name in self.missing[:3]]
         other = f" Others are there: {list_names(self.superfluous)}." if self.superfluous else ""
-        hint = "".join(f"Is {found!r} the column {name!r}? " for name, found in meant[:3])
+        hint = "".join(f"Is {found!r} the column {name!r}? " for name, found in meant if found)
+        remedy = (
+            "Write it as the table has it, or leave it out."
+            if named
+            else "Rename it in your table: every public column is needed by its name; the order "
+            "does not matter, and other columns are left alone. If nobody has it, leave it out of "
+            "the public table."
+        )
         super().__init__(
             f"{what}: {'a column is' if len(self.missing) == 1 else 'columns are'} missing, "
             f"{list_names(self.missing)}.{other}",
-            f"{hint}Give every public column by its name, or leave it out of the public table; the "
-            "order does not matter, and other columns are left alone.",
+            f"{hint}{remedy}",
         )
 
 

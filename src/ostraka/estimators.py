@@ -425,7 +425,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             **options,
         )
         described = isinstance(self.columns, Columns) or start is not None
-        of_labels = None if described else remark_label(poll.task)
+        of_labels = None if described else remark_label(poll.task.columns, poll.task.classes)
         if of_labels is not None:
             warn_caller(of_labels, InputWarning)
         for told in advise(poll) if self.random_state is None else ():

@@ -48,6 +48,7 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import check_options, entry
 from ostraka.public.classes import ClassIndex, ClassName
 from ostraka.public.columns import Columns
+from ostraka.public.describe import Description
 from ostraka.public.prepare import prepare
 from ostraka.public.preprocessing import Samples
 from ostraka.public.promise import Promise, Unit, check_parties
@@ -127,7 +128,7 @@ class Poll:
         epsilon: float,
         parties: int | None = None,
         classes: Iterable[ClassName] | None = None,
-        columns: Columns | None = None,
+        columns: Columns | Description | None = None,
         method: str = "auto",
         title: str = "",
         delta: float = 0.0,
@@ -148,7 +149,8 @@ class Poll:
             epsilon: the privacy loss, for one protected unit.
             parties: how many are expected; by default as many as the roll names.
             classes: the public list of classes, where `public` does not have it.
-            columns: what the columns of a public table are; None: as `describe_columns` finds them.
+            columns: what the columns of a public table are, or a mapping that says it of some of
+                them; None: as `describe_columns` finds them.
             method: its name.
             title: one line, for people.
             delta: 0 for pure ε.
@@ -207,8 +209,8 @@ class Poll:
         )
         poll.mechanism(expected)  # what cannot be kept is refused before anybody is asked
         # Columns that somebody has described are meant as they are.
-        described = columns is not None or isinstance(public, AuxiliarySet | Task)
-        of_labels = None if described else remark_label(poll.task)
+        described = isinstance(columns, Columns) or isinstance(public, AuxiliarySet | Task)
+        of_labels = None if described else remark_label(poll.task.columns, poll.task.classes)
         if of_labels is not None:
             warn_caller(of_labels, InputWarning)
         return poll
@@ -580,7 +582,7 @@ def _count_expected(
 def _public(
     public: AuxiliarySet | Task | Samples,
     classes: Any,
-    columns: Columns | None,
+    columns: Columns | Description | None,
     method: str,
     options: Options,
 ) -> AuxiliarySet | Task:

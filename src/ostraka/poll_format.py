@@ -91,7 +91,9 @@ def read_poll(data: bytes) -> Poll:
     """Read a poll that came from anyone."""
     tensors, metadata = read_tensors(data, "poll")
     if "ostraka" in metadata:
-        raise FormatError("poll", "it is a release, which a poll ends with")
+        raise FormatError(
+            "poll", "it is a release, which a poll ends with (see it with: ostraka inspect)"
+        )
     numbers = (FORMAT, DESCRIBED)
     if metadata.get("ostraka-poll") not in numbers or set(metadata) != {"ostraka-poll", "poll"}:
         problem = f"its metadata is not that of an Ostraka poll of format 1 to {DESCRIBED}"

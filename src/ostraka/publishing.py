@@ -33,7 +33,7 @@ from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import FROM_A_SEED, FROM_THE_SYSTEM, Certificate, NoisySum
 from ostraka.tally import Tally
 
-__all__ = ["check", "publish", "warn_afterwards", "warn_of_shift"]
+__all__ = ["check", "earlier_charges", "publish", "warn_afterwards", "warn_of_shift"]
 
 Out = TypeVar("Out", Release, Rehearsed)
 
@@ -83,6 +83,23 @@ def check(poll: Poll, tally: Tally, ledger: Ledger | str | os.PathLike[str] | No
         book = _open(ledger, poll)
     if book is not None:
         book.check(tally.names, poll.certificate(tally.n_parties, tally.n_units))
+
+
+def earlier_charges(
+    poll: Poll, tally: Tally, ledger: Ledger | str | os.PathLike[str]
+) -> list[Charge]:
+    """What the ledger has charged for this very poll, released or not.
+
+    A ledger keeps digests of certificates, and a certificate names its poll and its numbers of
+    parties and persons. The number of parties stands beside each charge; the number of persons does
+    not, so where persons are protected only charges for as many as there are now are found.
+    """
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    history, of_persons = book.history(), poll.promise.protects == "person"
+    least = 1 if of_persons else poll.promise.least_parties
+    numbers = {entry.n_parties for entry in history if entry.n_parties >= least}
+    digests = {n: poll.certificate(n, tally.n_units).digest for n in numbers}
+    return [entry for entry in history if entry.certificate == digests.get(entry.n_parties, "")]
 
 
 def _check(poll: object, tally: object, source: object) -> None:

@@ -39,10 +39,12 @@ def test_plan_forecasts_from_public_samples(public: Path, tmp_path: Path) -> Non
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_plan_needs_sizes_or_samples() -> None:
-    done = run("plan", "--parties", "300", "--samples", "10")
-    assert done.returncode == 18
-    assert "or else --auxiliary" in done.stderr
+def test_plan_asks_for_public_samples_first() -> None:
+    for more in ((), ("--samples", "10")):
+        done = run("plan", "--parties", "300", *more)
+        assert done.returncode == 19
+        assert "Give the public samples with --auxiliary public.csv" in done.stderr
+        assert "both --samples and --features" in done.stderr
 
 
 def test_compare_digits(tmp_path: Path) -> None:

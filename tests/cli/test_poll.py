@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from ostraka import Contribution, Poll, Release
-from ostraka.ledger import Budget, Ledger
+from ostraka.ledger import Budget, Cost, Ledger
 from tests.cli.test_cli import called
 
 RNG = np.random.default_rng(0)
@@ -140,7 +140,7 @@ def test_poll_show_says_what_is_asked_what_leaves_what_is_promised(run: Runner) 
     for words in (
         "Stroke, 2026",
         "ill, well",
-        "age, bmi, pressure",
+        "age (number), bmi (number), pressure (number)",
         "whole numbers",
         "No row, no column",
         "ε = 5",
@@ -163,11 +163,12 @@ def test_contribute_shows_what_leaves(run: Runner) -> None:
     run.create("shown.poll", **{"--roll": "roll.txt", "--parties": None})
     out = run.contribute("shown.poll", 3, "three.contribution")
     size = (run.folder / "three.contribution").stat().st_size
-    assert "From 30 rows of h3.csv" in out
+    assert "From 30 rows in h3.csv" in out
     assert f"{size:,} bytes in all, with your name, ward 3" in " ".join(out.split())
     assert "protected channel" in out
     checked = run.done("contribute", "shown.poll", "h3.csv", "--label-column", "outcome", "--check")
     assert checked.startswith("30 rows can be read by the poll's columns, and every class is")
+    assert "Not used, and stays here: 'patient'. Nothing was computed" in checked
     assert "Nothing was computed and nothing was written.\nWhat next? " in checked
 
 
@@ -226,11 +227,40 @@ def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Pa
     ]
     before = ledger.history()
     for last in (("--out", "again.ostraka"), ("--check",)):
-        code, _, err = run("release", "roll.poll", "box-roll", "--ledger", "roll.db", *last)
+        again = ("release", "roll.poll", "box-roll", "--ledger", "roll.db", *last)
+        code, _, err = run(*again)
+        assert code == 41, err
+        assert "has charged this poll already" in err
+        code, _, err = run(*again, "--again")
         assert code == 40, err
         assert "Nothing was drawn and nothing was spent." in err
     assert ledger.history() == before
     assert not (folder / "again.ostraka").exists()
+
+
+def test_a_poll_is_released_once_unless_somebody_means_it(run: Runner, folder: Path) -> None:
+    run.create("once.poll", **{"--method": "cells"})
+    run.create("else.poll", **{"--method": "cells", "--title": "something else"})
+    box = inbox(run, "once.poll", "box-once", n=4)
+    other = inbox(run, "else.poll", "box-else", n=4)
+    ledger = Ledger.create(folder / "once.db", Budget(epsilon=100.0))
+    paid = ("--ledger", "once.db", "--force", "--out")
+    run.done("release", "once.poll", str(box), *paid, "once.ostraka")
+    run.done("release", "else.poll", str(other), *paid, "else.ostraka")
+    before = ledger.history()
+    run.contribute("once.poll", 4, "box-once/late.contribution")
+    code, _, err = run("release", "once.poll", str(box), *paid, "late.ostraka")
+    assert code == 41
+    assert f"has charged this poll already, on {before[0].day} for 4 parties. Use the model" in err
+    assert "costs ε = 5 once more, ε = 10 in all; if you mean it, say --again." in err
+    assert "Nothing was drawn and nothing was spent." in err
+    assert ledger.history() == before
+    run.done("release", "once.poll", str(box), *paid, "late.ostraka", "--again")
+    ledger.charge(["ward 0", "ward 1"], Poll.load(folder / "else.poll").certificate(2))
+    ledger.charge(["ward 0"], Cost(epsilon=1.0))
+    code, _, err = run("release", "else.poll", str(other), *paid, "late.ostraka")
+    assert "for 2 parties, but has no release for it: was it interrupted?" in err
+    assert "ε = 15 in all" in err
 
 
 def test_check_releases_nothing(run: Runner, folder: Path) -> None:
@@ -282,8 +312,9 @@ def test_what_a_party_should_know_of_its_own_table(run: Runner, folder: Path) ->
     assert code == 14
     assert "Did you mean " in err
     code, _, err = run("contribute", "mind.poll", "h0.csv", "--label-column", "age", "--check")
-    assert code == 18
-    assert "--label-column = 'age'" in err
+    assert code == 19
+    assert "This poll also learns from the column 'age'" in err
+    assert "tell the coordinator to make the poll again with --drop age." in err
 
 
 def test_files_of_another_kind_are_named(run: Runner) -> None:
@@ -292,9 +323,12 @@ def test_files_of_another_kind_are_named(run: Runner) -> None:
     inbox(run, "kind.poll", "box-kind", n=3)
     run.done("release", "kind.poll", "box-kind", "--out", "kind.ostraka", "--force")
     for words, complaint in (
-        (("inspect", "kind.poll"), "it is a poll, from which a release is made"),
+        (
+            ("inspect", "kind.poll"),
+            "it is a poll, from which a release is made (see it with: ostraka poll show)",
+        ),
         (("inspect", "kind.c"), "it begins like a contribution to a poll"),
-        (("poll", "show", "kind.ostraka"), "it is a release, which a poll ends with"),
+        (("poll", "show", "kind.ostraka"), "which a poll ends with (see it with: ostraka inspect)"),
         (("poll", "show", "kind.c"), "it begins like a contribution to a poll"),
     ):
         code, _, err = run(*words)
@@ -302,6 +336,26 @@ def test_files_of_another_kind_are_named(run: Runner) -> None:
     (run.folder / "box-kind" / "a.poll").write_bytes((run.folder / "kind.poll").read_bytes())
     out = run.done("release", "kind.poll", "box-kind", "--check")
     assert "a.poll: it begins like a poll or a release" in out
+    (run.folder / "box-kind" / "h0.csv").write_bytes((run.folder / "h0.csv").read_bytes())
+    out = run.done("release", "kind.poll", "box-kind", "--check")
+    assert "h0.csv: This is a table, not a contribution" in out
+
+
+def test_tables_in_the_inbox_and_swapped_arguments(run: Runner, folder: Path) -> None:
+    run.create("swap.poll", **{"--method": "cells"})
+    (folder / "box-tables").mkdir(exist_ok=True)
+    for name in ("a.csv", "b.parquet", "c.csv.gz"):
+        (folder / "box-tables" / name).write_text("age\n1\n")
+    code, _, err = run("release", "swap.poll", "box-tables", "--out", "t.ostraka")
+    assert code == 19
+    assert "The folder box-tables holds tables, not contributions." in err
+    assert "Each party runs ostraka contribute on its own machine first" in err
+    for j in range(2):  # whatever a contribution is called
+        run.contribute("swap.poll", j, f"box-tables/{j}.csv")
+    assert "In: 2" in run.done("release", "swap.poll", "box-tables", "--check")
+    code, _, err = run("release", "box-tables", "swap.poll", "--check")
+    assert code == 19
+    assert "then the folder: ostraka release swap.poll box-tables." in err
 
 
 def test_persons(run: Runner, folder: Path) -> None:
@@ -320,6 +374,17 @@ def test_persons(run: Runner, folder: Path) -> None:
     box = inbox(run, "persons.poll", "box-persons", "--person-column", "patient", n=4)
     out = run.done("release", "persons.poll", str(box), "--out", "persons.ostraka", "--force")
     assert "one person's whole data, among 40 persons at 4 holders" in out
+    words = ("contribute", "persons.poll", "h0.csv", "--label-column", "outcome", "--person-column")
+    assert run.done(*words, "patient", "--check").startswith("30 rows of 10 persons can be read")
+    told = run.contribute("persons.poll", 0, "p.c", "--person-column", "patient")
+    assert "From 30 rows of 10 persons in h0.csv" in told
+    assert "Mind" not in told
+    pd.read_csv("h0.csv").assign(row=range(30)).to_csv("numbered.csv", index=False)
+    told = run.done(*words[:2], "numbered.csv", *words[3:], "row", "--check")
+    assert "30 rows of 30 persons: is 'row' really the column that says whose row it is?" in told
+    code, _, err = run(*words, "outcome", "--check")
+    assert code == 18
+    assert "--person-column = 'outcome'" in err
     assert "Whoever has data at two holders is protected for 2ε" in out
     code, _, err = run(
         "contribute",
@@ -355,6 +420,12 @@ def test_persons(run: Runner, folder: Path) -> None:
     )
     assert code == 19
     assert "the ledger keeps accounts of whole parties" in err
+    Ledger.create(folder / "persons.db", Budget(epsilon=50.0), protects="person")
+    paid = ("release", "persons.poll", str(box), "--ledger", "persons.db", "--force", "--out")
+    run.done(*paid, "p.ostraka")
+    code, _, err = run(*paid, "q.ostraka")
+    assert code == 41
+    assert "has charged this poll already" in err
 
 
 def test_a_ledger_that_is_not_there_is_not_made_in_passing(run: Runner, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -69,6 +70,30 @@ def test_it_says_when_a_model_is_no_better_than_guessing(folder: Path) -> None:
     new.assign(outcome=RNG.choice(CLASSES, len(new))).to_csv(folder / "coin.csv", index=False)
     told = run(folder, "score", "m.ostraka", "coin.csv", "--label-column", "outcome")
     assert "That may well be no better than guessing." in told
+    assert "What next? Score it on more rows" in told
+
+
+def test_it_says_when_a_model_is_worse_than_guessing(folder: Path) -> None:
+    new = pd.read_csv(folder / "new.csv")
+    said = Release.load(folder / "m.ostraka").predict(new)
+    other = new.assign(outcome=np.where(said == "home", "ward", "home"))
+    other.to_csv(folder / "other.csv", index=False)
+    told = run(folder, "score", "m.ostraka", "other.csv", "--label-column", "outcome")
+    commonest = other["outcome"].mode()[0]
+    assert f"That is WORSE than always naming '{commonest}'. Do not use it for this." in told
+    assert "What next? Are the columns of other.csv what they were in the public table?" in told
+
+
+def test_every_command_says_what_next(folder: Path) -> None:
+    acts = {
+        ("score", "m.ostraka", "new.csv", "--label-column", "outcome"): "Use it: ostraka predict",
+        ("predict", "m.ostraka", "new.csv", "--out", "next.csv"): "ostraka score m.ostraka",
+        ("export", "m.ostraka", "--onnx", "next.onnx"): "ostraka inspect m.ostraka",
+        ("release", "t.poll", "inbox", "--check"): "--out model.ostraka instead of --check",
+    }
+    for words, further in acts.items():
+        _, _, told = run(folder, *words).partition("What next? ")
+        assert further in told
 
 
 def test_unreadable_columns_are_told_of(folder: Path) -> None:
@@ -85,6 +110,34 @@ def test_a_prediction_is_not_written_twice(folder: Path) -> None:
     new.to_csv(folder / "twice.csv", index=False)
     told = run(folder, "predict", "m.ostraka", "twice.csv", "--out", "q.csv", "--keep", code=18)
     assert "a table without a column 'prediction'" in told
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_kept_cells_come_back_as_they_were_written(folder: Path, delimiter: str) -> None:
+    new = pd.read_csv(folder / "new.csv")[:3].assign(
+        case=["0012", "", "12345678901234567890"], note=['so "called"', "a, b; c", "NA"]
+    )
+    new.to_csv(folder / "kept.csv", index=False, sep=delimiter)
+    words = ("--keep", "--probabilities", "--out", "kept-too.csv", "--force")
+    run(folder, "predict", "m.ostraka", "kept.csv", *words)
+    before, after = (
+        list(csv.reader((folder / name).read_text().splitlines(), delimiter=delimiter))
+        for name in ("kept.csv", "kept-too.csv")
+    )
+    assert [row[: len(before[0])] for row in after] == before
+    assert after[0][len(before[0]) :] == ["prediction", "probability_home", "probability_ward"]
+
+
+def test_kept_parquet_columns_keep_their_types(folder: Path) -> None:
+    new = pd.read_csv(folder / "new.csv")[:3].assign(
+        case=pd.array([2**60 + 1, None, 3], dtype="Int64"), seen=pd.Timestamp("2026-11-16")
+    )
+    new.to_parquet(folder / "kept.parquet")
+    words = ("--keep", "--out", "kept-too.parquet")
+    run(folder, "predict", "m.ostraka", "kept.parquet", *words)
+    after = pd.read_parquet(folder / "kept-too.parquet", dtype_backend="numpy_nullable")
+    assert after["case"].tolist() == new["case"].tolist()
+    assert after["seen"].tolist() == new["seen"].tolist()
 
 
 CREATE = ("poll", "create", "public.csv", "--classes", "home,ward", "--parties", "60")
@@ -133,8 +186,31 @@ def test_the_label_in_the_public_table_is_noticed(folder: Path) -> None:
     make_patients(300, RNG).to_csv(folder / "labelled.csv", index=False)
     words = ("poll", "create", "labelled.csv", *CREATE[3:], "--epsilon", "1", "--out", "l.poll")
     assert "has the classes themselves in 'outcome'" in run(folder, *words)
+    for classes, noticed in (("home,ward,care", True), ("2", False)):
+        plan = ("plan", "--parties", "60", "--auxiliary", "labelled.csv", "--classes", classes)
+        assert ("the classes themselves in 'outcome'" in run(folder, *plan)) is noticed
     words = ("poll", "create", "public.csv", "--classes", "yes,no,maybe", "--parties", "60")
-    assert "the classes themselves" not in run(folder, *words, "--epsilon", "1", "--out", "k.poll")
+    told = run(folder, *words, "--epsilon", "1", "--out", "k.poll")
+    assert "has the classes themselves in 'smokes'" in told
+
+
+def test_numbers_that_became_texts_are_told_of(folder: Path) -> None:
+    public = pd.read_csv(folder / "public.csv").astype({"age": object})
+    public.loc[:2, "age"] = "unbekannt"
+    public.to_csv(folder / "words.csv", index=False)
+    everybody = make_patients(300, RNG).assign(who=np.arange(300) // 5)
+    everybody.to_csv(folder / "everybody.csv", index=False)
+    learn = ("learn", "everybody.csv", "--party-column", "who", "--label-column", "outcome")
+    for words in (
+        ("poll", "create", "words.csv", *CREATE[3:], "--epsilon", "1", "--out", "w.poll"),
+        ("plan", "--parties", "60", "--auxiliary", "words.csv"),
+        (*learn, "--auxiliary", "words.csv", "--epsilon", "1", "--out", "w.ostraka"),
+    ):
+        told = run(folder, *words)
+        assert "% of 'age' are numbers; 'unbekannt' is not." in told
+        assert "{age: {kind: number}}" in told
+        said = ("--columns", "{age: {kind: number}}")  # as it was told
+        assert "unbekannt" not in run(folder, *words, *said, *(["--force"] * (words[0] != "plan")))
 
 
 def test_two_contributions_that_contradict_each_other_stop_a_release(folder: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ostraka.datasets.frames import read_frame
+from ostraka.datasets.frames import read_cells, read_frame
 from ostraka.errors import FormatError
 
 
@@ -80,3 +80,22 @@ def test_numbers_are_read_exactly(path: Path) -> None:
 def test_other_encodings_are_named(path: Path) -> None:
     with pytest.raises(FormatError, match=r"byte 8 is not UTF-8; save it as CSV UTF-8"):
         read(path, "name\nZoë\n".encode("latin-1").replace(b"Zo\xeb", b"Zoe\xeb"))
+
+
+CELLS = [
+    ["0012", "", "12345678901234567890"],
+    ["1,50", 'say "no", twice', "NA"],
+    [" 7", "1e5", "?"],
+]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["", "trailing"])
+def test_cells_stay_as_they_are_written(path: Path, delimiter: str, end: str) -> None:
+    end = delimiter if end else ""  # as some programs end rows: then pandas reads them
+    quoted = [[f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row] for row in CELLS]
+    lines = [delimiter.join("abc"), *(delimiter.join(row) + end for row in quoted)]
+    path.write_text("\n".join(lines) + "\n")
+    found, between = read_cells(path, ".csv")
+    assert between == delimiter
+    assert found.fillna("").to_numpy().tolist() == CELLS

@@ -9,12 +9,15 @@ import pytest
 from ostraka.errors import InputWarning
 from ostraka.expect.advice import TINY, look_at_public, weak
 from ostraka.poll import Poll
+from ostraka.public.auxiliary import AuxiliarySet
 
 RNG = np.random.default_rng(3)
 
 
-def made(public: pd.DataFrame) -> Poll:
-    return Poll.create(public, classes=("home", "ward"), parties=500, epsilon=1.0, method="moments")
+def made(public: pd.DataFrame, classes: tuple[str, ...] = ("home", "ward")) -> AuxiliarySet:
+    poll = Poll.create(public, classes=classes, parties=500, epsilon=1.0, method="moments")
+    assert poll.auxiliary is not None
+    return poll.auxiliary
 
 
 def a_table(n_rows: int = 80) -> pd.DataFrame:
@@ -52,9 +55,23 @@ def test_a_tiny_table_is_told_of() -> None:
     assert f"The public table has {TINY - 1} rows." in told
 
 
-def test_the_label_is_told_of() -> None:
-    public = a_table().assign(outcome=RNG.choice(["home", "ward"], 80))
+@pytest.mark.parametrize(
+    ("held", "classes"),
+    [
+        (["home", "ward"], ("home", "ward")),
+        (["home", "ward", "unknown"], ("home", "ward")),
+        (["home", "ward"], ("home", "ward", "care")),
+        (["Home", "WARD", None], ("home", "ward")),
+    ],
+)
+def test_the_label_is_told_of(held: list[str | None], classes: tuple[str, ...]) -> None:
+    public = a_table().assign(outcome=(held * 40)[:80])
     with pytest.warns(InputWarning, match="the classes themselves in 'outcome'"):
-        poll = made(public)
-    (told,) = look_at_public(poll)
+        auxiliary = made(public, classes)
+    (told,) = look_at_public(auxiliary)
     assert "the classes themselves in 'outcome'" in told
+
+
+def test_one_name_in_common_is_not_the_label() -> None:
+    public = a_table().assign(sent_to=(["home", "hospital"] * 40)[:80])
+    assert look_at_public(made(public)) == []

@@ -66,11 +66,11 @@ def without_heading(table: Any) -> Any:
 IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     "epsilon 0": (
         lambda: fit(epsilon=0.0),
-        ("epsilon = 0.0", "a number from 1e-12", "Allowed:"),
+        ("epsilon = 0.0", "a number above 0; 0.1 to 2 is usual", "Allowed:"),
     ),
     "a text as epsilon": (
         lambda: fit(epsilon="abc"),
-        ("epsilon = 'abc'", "a number from 1e-12", "Allowed:"),
+        ("epsilon = 'abc'", "a number above 0; 0.1 to 2 is usual", "Allowed:"),
     ),
     "a method that is not there": (
         lambda: fit(method="magic"),
@@ -109,8 +109,8 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
         ("X: a column is missing, 'outcome'", "leave it out of the public table", "by its name"),
     ),
     "a column that is missing": (
-        lambda: fit(X=PRIVATE.rename(columns={"age": "Age"})),
-        ("a column is missing, 'age'", "Others are there: 'Age'", "Is 'Age' the column 'age'?"),
+        lambda: fit(X=PRIVATE.rename(columns={"pressure": "presure"})),
+        ("'pressure'. Others are there", "Is 'presure' the column 'pressure'?", "Rename it in"),
     ),
     "a text among numbers": (
         lambda: fit(X=with_gap(NUMBERS.tolist(), [1.0, "low"]).tolist(), auxiliary=PUBLIC_NUMBERS),
@@ -201,7 +201,7 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     ),
     "described columns that are not there": (
         lambda: fit(columns={"agee": "number"}),
-        ("The public table: a column is missing, 'agee'", "'age'", "by its name"),
+        ("public table: a column is missing, 'agee'", "Is 'age' the column", "as the table has it"),
     ),
 }
 
@@ -458,8 +458,8 @@ ON_THE_COMMAND_LINE: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
             "--out",
             "c",
         ),
-        18,
-        ("--label-column = 'age'", "none of the columns that the poll learns from", "Allowed:"),
+        19,
+        ("This poll also learns from the column 'age'", "tell the coordinator", "--drop age"),
     ),
     "a party without a name": (
         ("contribute", "t.poll", "private.csv", "--label-column", "outcome", "--out", "c"),

@@ -585,7 +585,7 @@ def test_sets_without_a_public_geometry_are_refused(case: Case) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"epsilon": 0.0}, "epsilon = 0.0 is not allowed.*a number from 1e-12"),
+        ({"epsilon": 0.0}, "epsilon = 0.0 is not allowed.*a number above 0; 0.1 to 2 is usual"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"epsilon": float("nan")}, "epsilon"),
         ({"epsilon": float("inf")}, "epsilon"),

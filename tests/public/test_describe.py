@@ -13,6 +13,7 @@ import pytest
 from ostraka.errors import (
     FormatError,
     InputError,
+    InputWarning,
     MissingColumnsError,
     ParameterError,
     WrongTypeError,
@@ -40,7 +41,7 @@ def one(values: Any, **said: Any) -> Any:
         (["yes", "no"], "category"),
         (["2020-01-01", None], "date"),
         (["2020-01-01", "soon"], "category"),
-        (["16.11.2026"], "category"),
+        (["16.11.2026", "soon"], "category"),
         (pd.to_datetime(["2020-01-01"]), "date"),
         (pd.array(["a", "b"], dtype="category"), "category"),
         ([1, "x"], "category"),
@@ -168,6 +169,17 @@ def test_descriptions_are_read_from_files(tmp_path: Path) -> None:
     assert describe_columns(frame, yaml) == describe_columns(frame, json)
 
 
+@pytest.mark.parametrize("text", ["{a: {kind: number, unknown: [99]}}", ' {"a": "category"}'])
+def test_a_description_may_be_given_as_text(tmp_path: Path, text: str) -> None:
+    (tmp_path / "d.yaml").write_text(text)
+    assert read_description(text) == read_description(tmp_path / "d.yaml")
+
+
+def test_a_text_that_is_no_description_is_shown() -> None:
+    with pytest.raises(FormatError, match=r"\{a: \[ cannot be read"):
+        read_description("{a: [")
+
+
 @pytest.mark.parametrize(
     "content", ["[1, 2]", "3", "", "a: [", "!!python/object/apply:os.system [ls]"]
 )
@@ -178,12 +190,52 @@ def test_files_that_are_no_descriptions(tmp_path: Path, content: str) -> None:
             read_description(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("values", "told", "line"),
+    [
+        (
+            [*map(str, range(40)), "unbekannt"],
+            "97% of 'a' are numbers; 'unbekannt' is not. If that means that nobody knows",
+            "{a: {kind: number}}",
+        ),
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "?", "x"], "91% of 'a' are numbers", "{a: {kind: num"),
+        (
+            ["2024-01-02"] * 30 + ["soon", "late"],
+            "93% of 'a' are dates; 'soon', 'late' are",
+            "te}}",
+        ),
+        (
+            ["31.12.2024"] * 9,
+            "If the entries of 'a' are dates",
+            '{a: {kind: date, form: "%d.%m.%Y"}}',
+        ),
+    ],
+)
+def test_columns_that_are_nearly_numbers_or_dates_are_told_of(
+    values: list[Any], told: str, line: str
+) -> None:
+    with pytest.warns(InputWarning) as caught:
+        assert one(values).kind == "category"
+    (text,) = [str(each.message) for each in caught]
+    assert told in text
+    assert line in text
+    one(values, a="category")  # whoever says so means it
+    assert one([*range(8), "x", "y"]).kind == "category"
+
+
+def test_a_long_column_is_read_as_a_whole() -> None:
+    values = ["1"] * 60_000
+    values[7] = "none of these"
+    with pytest.warns(InputWarning, match="99% of 'a' are numbers; 'none of these' is not"):
+        one(values)
+
+
 @pytest.mark.parametrize("form", ["%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y %H:%M"])
 def test_dates_in_other_forms_get_a_line_to_paste(form: str) -> None:
     days = pd.date_range("2024-01-01", periods=200).strftime(form)
     with pytest.raises(InputError, match="names, case numbers or free text") as caught:
         one(days)
-    line = f'write in --columns: {{a: {{kind: date, form: "{form}"}}}}. '
+    line = f'write in --columns (columns=): {{a: {{kind: date, form: "{form}"}}}}. '
     assert line in str(caught.value)
     assert one(days, a={"kind": "date", "form": form}).kind == "date"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from ostraka.public.columns import Category, Columns, Number
 from ostraka.public.remarks import remark_entries
@@ -26,6 +27,23 @@ def test_numbers_that_cannot_be_read() -> None:
     (remark,) = told(["clerk", "clerk"], ["12,5", 3])
     assert "50% of your entries of age cannot be read as a number, for example '12,5'" in remark
     assert told(["clerk", "clerk"], [None, 3]) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "remedy"),
+    [
+        (Number(name="x", fill=1.0), "nothing else, as in 1234.5."),
+        (Number(name="x", fill=1.0, kind="boolean"), "Write yes or no, or 1 or 0."),
+        (Number(name="x", fill=1.0, kind="date"), "Write dates year first, as in 2026-11-16."),
+        (
+            Number(name="x", fill=1.0, kind="date", form="%d.%m.%Y"),
+            "in the form %d.%m.%Y, as in 16.11.2026.",
+        ),
+    ],
+)
+def test_it_is_said_how_to_write_them(column: Number, remedy: str) -> None:
+    (remark,) = remark_entries(Columns((column,)), pd.DataFrame({"x": ["11/16/2026"]}))
+    assert remark.endswith(remedy)
 
 
 def test_no_rows_no_remarks() -> None:

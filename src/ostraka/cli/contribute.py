@@ -113,10 +113,10 @@ def contribute(
     table = _read(poll, data, label_column, person_column)
     if check:
         _fits(poll, table, file)
-        return
-    made = _from_rows(poll, table, str(party), local, jobs)
-    _report(poll, made, f"{len(table):,} rows of {Path(str(data)).name}", out)
-    _warn(poll, table)
+    else:
+        made = _from_rows(poll, table, str(party), local, jobs)
+        _report(poll, made, f"{_say_rows(table)} in {Path(str(data)).name}", out)
+    _warn(poll, table, person_column)
 
 
 def _check_alone(data: Path | None, *others: Any) -> None:
@@ -132,20 +132,27 @@ def _read(
 ) -> Table:
     """The party's own rows, by the poll's columns."""
     from ostraka.datasets import tables
-    from ostraka.errors import ParameterError
+    from ostraka.errors import InputError, ParameterError
 
     if data is None:
         raise ParameterError("DATA", got=None, allowed="your labelled samples; or else --model")
-    if label_column is None or label_column in (poll.task.feature_names or ()):
-        allowed = (
-            "the column with the classes, which is none of the columns that the poll learns from"
+    if label_column is None:
+        raise ParameterError("--label-column", got=None, allowed="the column with the classes")
+    if label_column in (poll.task.feature_names or ()):
+        raise InputError(
+            f"This poll also learns from the column {label_column!r}: whoever uses the model would "
+            "have to know it beforehand.",
+            "If it holds the classes, tell the coordinator to make the poll again with --drop "
+            f"{label_column}. If not, name the column that does with --label-column.",
         )
-        raise ParameterError("--label-column", got=label_column, allowed=allowed)
     if (person_column is not None) is not (poll.promise.protects == "person"):
         allowed = (
             "a column where the poll protects persons, none elsewhere: this one protects one "
             f"{poll.promise.protects}"
         )
+        raise ParameterError("--person-column", got=person_column, allowed=allowed)
+    if person_column == label_column:
+        allowed = "the column that says whose row it is, another one than the classes"
         raise ParameterError("--person-column", got=person_column, allowed=allowed)
     if data.is_dir():
         raise ParameterError(
@@ -194,23 +201,34 @@ def _from_model(poll: Poll, model: Path, party: str, trust: list[str]) -> Contri
 
 def _fits(poll: Poll, table: Table, file: Path) -> None:
     """Everything that could be wrong with a table, without computing a contribution."""
-    from ostraka.party.names import canonical_each
+    from ostraka.errors import list_names
 
     samples = table.samples if len(table) else _no_rows(poll)
     poll.task.features(samples)
     poll.task.indices(table.labels)
-    if table.parties is not None:
-        canonical_each(table.parties, len(table))
+    unused = f"Not used, and stays here: {list_names(table.unused)}. " if table.unused else ""
     typer.echo(
-        f"{len(table):,} rows can be read by the poll's columns, and every class is on its list. "
-        "Nothing was computed and nothing was written.\n"
+        f"{_say_rows(table)} can be read by the poll's columns, and every class is on its list. "
+        f"{unused}Nothing was computed and nothing was written.\n"
         f"What next? Read what the poll asks with ostraka poll show {file}; then run this command "
         "with --party and --out instead of --check."
     )
-    _warn(poll, table)
 
 
-def _warn(poll: Poll, table: Table) -> None:
+def _count_persons(table: Table) -> int:
+    from ostraka.party.names import canonical_each
+
+    return 0 if table.parties is None else len(set(canonical_each(table.parties, len(table))))
+
+
+def _say_rows(table: Table) -> str:
+    from ostraka.public.promise import plural
+
+    rows = plural("row", len(table))
+    return rows if table.parties is None else f"{rows} of {plural('person', _count_persons(table))}"
+
+
+def _warn(poll: Poll, table: Table, person_column: str | None) -> None:
     """What a party should know about its own table; shown here, sent nowhere."""
     import numpy as np
 
@@ -219,6 +237,11 @@ def _warn(poll: Poll, table: Table) -> None:
     if len(table) == 0:
         typer.echo("Mind: your table has NO rows. You count all the same, with zeros.")
         return
+    if 1 < len(table) == _count_persons(table):
+        typer.echo(
+            f"Mind: {_say_rows(table)}: is {person_column!r} really the column that says whose row "
+            "it is?"
+        )
     if poll.task.columns is not None:
         for told in remark_entries(poll.task.columns, table.samples)[:MANY]:
             typer.echo(f"Mind: {told}")

@@ -38,4 +38,8 @@ def export(
         )
     check_new(onnx, force)
     write_atomically(onnx, to_onnx(Release.load(file)))
-    typer.echo(f"Wrote {onnx}.")
+    typer.echo(
+        f"Wrote {onnx}.\n"
+        "What next? Give it to any program that runs ONNX models, such as onnxruntime; what it "
+        f"promises: ostraka inspect {file}"
+    )

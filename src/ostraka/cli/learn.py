@@ -84,7 +84,7 @@ def learn(
     ] = None,
     roll: Annotated[Path | None, ROLL] = None,
     drop: Annotated[list[str] | None, DROP] = None,
-    columns: Annotated[Path | None, COLUMNS] = None,
+    columns: Annotated[str | None, COLUMNS] = None,
     svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
     radius: Annotated[float | None, RADIUS] = None,
     intercept: Annotated[
@@ -215,6 +215,8 @@ def learn(
         n_jobs=jobs,
         progress=console.is_terminal,
     )
+    for told in public.told:  # of the public table alone, before anything is drawn
+        print_mind(told)
     with warnings.catch_warnings():
         for kind in (ShiftWarning, PrivacyWarning):
             warnings.simplefilter("ignore", kind)  # `_report` says it

@@ -54,8 +54,8 @@ SAMPLES_EACH = option(
 DROP = option(DATA, "A column that is not a feature; may be repeated.", of="column")
 COLUMNS = option(
     DATA,
-    "A small .yaml or .json file that says what the columns are, where the public table does not "
-    "say enough.",
+    "What the columns are, where the public table does not say enough: a small .yaml or .json "
+    "file, or its text, such as '{age: {kind: number}}'.",
     of="file",
 )
 SVMLIGHT_COLUMNS = option(

@@ -38,7 +38,7 @@ def plan(
             of="file",
         ),
     ] = None,
-    columns: Annotated[Path | None, COLUMNS] = None,
+    columns: Annotated[str | None, COLUMNS] = None,
     drop: Annotated[list[str] | None, DROP] = None,
     samples_each: Annotated[
         int,
@@ -89,12 +89,12 @@ def plan(
     Noise-to-signal is the expected length of the noise over that of the longest possible model.
     With --auxiliary, our own methods are rehearsed on made-up labels of the public samples.
     """
-    n_classes = _count_classes(classes)
+    names = _read_classes(classes)
     if auxiliary is not None:
         _forecast(
             auxiliary,
             parties,
-            n_classes,
+            names,
             epsilon,
             delta,
             samples_each,
@@ -103,14 +103,14 @@ def plan(
             drop or [],
         )
         return
-    from ostraka.errors import ParameterError
+    from ostraka.errors import InputError
     from ostraka.expect.planner import METHODS, Setting
 
     if samples is None or features is None:
-        raise ParameterError(
-            "--samples, --features",
-            got=(samples, features),
-            allowed="both, or else --auxiliary with public samples",
+        raise InputError(
+            "Give the public samples with --auxiliary public.csv: how good a model can be depends "
+            "on them.",
+            "Without any, give both --samples and --features, for the paper's methods alone.",
         )
     settings = [
         Setting(
@@ -118,7 +118,7 @@ def plan(
             n_parties=parties,
             n_samples=samples,
             n_features=features + (intercept > 0),
-            n_classes=n_classes,
+            n_classes=len(names),
             epsilon=epsilon,
             lambda_=lambda_,
             calibration=calibration.value,
@@ -133,27 +133,27 @@ def plan(
         typer.echo(f"Wrote {figure}.")
 
 
-def _count_classes(given: str) -> int:
+def _read_classes(given: str) -> list[str] | range:
+    """Their names; where only their number was given, 0, 1, ..."""
     from ostraka.cli.words import words
     from ostraka.errors import ParameterError
 
-    named = words(given)
-    n_classes = int(given) if given.strip().isdecimal() else len(named)
-    if n_classes < 2:
+    named = range(int(given)) if given.strip().isdecimal() else words(given)
+    if len(named) < 2:
         allowed = "a number from 2 on, or names such as ill,well"
         raise ParameterError("--classes", got=given, allowed=allowed)
-    return n_classes
+    return named
 
 
 def _forecast(
     path: Path,
     parties: int,
-    classes: int,
+    names: list[str] | range,
     epsilon: float,
     delta: float,
     samples_each: int,
     figure: Path | None,
-    description: Path | None,
+    description: str | None,
     drop: list[str],
 ) -> None:
     """Our own methods on these public samples.
@@ -165,6 +165,8 @@ def _forecast(
     from rich.table import Table
 
     from ostraka.cli.public_table import check_dropped, read_public
+    from ostraka.cli.screen import print_mind
+    from ostraka.expect.advice import look_at_public
     from ostraka.expect.forecast import outlook
     from ostraka.methods.base import Options
     from ostraka.progress import watch
@@ -174,7 +176,8 @@ def _forecast(
     public = read_public(path, description, drop)
     if public.columns is not None:
         check_dropped(drop, public.names, path.name)
-    auxiliary = prepare(public.samples, range(classes), "auto", columns=public.columns)
+    auxiliary = prepare(public.samples, names, "auto", columns=public.columns)
+    classes = len(names)
     promise, options = Promise(epsilon=epsilon, delta=delta), Options(samples_each=samples_each)
     console = Console(highlight=False)
     epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
@@ -229,6 +232,8 @@ def _forecast(
 
         draw_forecast(found.by_epsilon, epsilon, figure, f"{parties} parties, {classes} classes")
         console.print(f"Wrote {figure}.")
+    for told in (*look_at_public(auxiliary), *public.told):
+        print_mind(told)
 
 
 def _show(settings: list[Setting], target: float) -> None:

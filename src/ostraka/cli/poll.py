@@ -89,7 +89,7 @@ def create(
     samples_each: Annotated[int | None, SAMPLES_EACH] = None,
     roll: Annotated[Path | None, ROLL] = None,
     drop: Annotated[list[str] | None, DROP] = None,
-    columns: Annotated[Path | None, COLUMNS] = None,
+    columns: Annotated[str | None, COLUMNS] = None,
     svmlight_columns: Annotated[int | None, SVMLIGHT_COLUMNS] = None,
     radius: Annotated[float | None, RADIUS] = None,
     private_auxiliary: Annotated[
@@ -146,7 +146,7 @@ def create(
     check_new(out, force)
     first = None if start is None else Release.load(start)
     asked = None if roll is None else names_in(roll)
-    auxiliary = _auxiliary(
+    auxiliary, read = _auxiliary(
         public,
         words(classes),
         method.value,
@@ -186,7 +186,12 @@ def create(
         else ""
     )
     console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
-    told = (advise_unit(poll, number, samples_each or 10), weak(epsilon), *look_at_public(poll))
+    told = (
+        advise_unit(poll, number, samples_each or 10),
+        weak(epsilon),
+        *look_at_public(auxiliary),
+        *read,
+    )
     for each in told:
         if each is not None:
             print_mind(each)
@@ -224,10 +229,11 @@ def _auxiliary(
     private: bool,
     radius: float | None,
     drop: list[str],
-    description: Path | None,
+    description: str | None,
     n_columns: int | None,
     start: Any,
-) -> AuxiliarySet:
+) -> tuple[AuxiliarySet, tuple[str, ...]]:
+    """The public samples, and what to say of how they were read."""
     from ostraka.cli.public_table import check_dropped, read_public
     from ostraka.datasets import tables
     from ostraka.errors import ParameterError
@@ -241,11 +247,12 @@ def _auxiliary(
             allowed = "a public bound for the length of samples, where they are private"
             raise ParameterError("--radius", got=None, allowed=allowed)
         agreed = Preprocessing(radius=radius, constant=INTERCEPT)
-        return AuxiliarySet(samples, tuple(classes), preprocessing=agreed, private=True)
+        return AuxiliarySet(samples, tuple(classes), preprocessing=agreed, private=True), ()
     like = None if start is None else start.model.task
     public = read_public(path, description, drop, like=like and like.columns, n_columns=n_columns)
     if public.columns is not None:
         check_dropped(drop, public.names, path.name)
-    return prepare(
+    made = prepare(
         public.samples, classes, method, columns=public.columns, radius=radius, like=like
     )
+    return made, public.told

@@ -40,7 +40,10 @@ def predict(
         option(OUTPUT, "Add a column per class with the model's probabilities.", "--probabilities"),
     ] = False,
     keep: Annotated[
-        bool, option(OUTPUT, "Keep all columns of the table beside the prediction.", "--keep")
+        bool,
+        option(
+            OUTPUT, "Keep all columns of the table, as written, beside the prediction.", "--keep"
+        ),
     ] = False,
     force: Annotated[bool, FORCE] = False,
 ) -> None:
@@ -58,17 +61,22 @@ def predict(
     known = release.model.task.columns
     given = drop or () if known is None else ()
     samples = tables.read(data, columns=known, drop=given, n_columns=svmlight_columns).samples
-    kept = tables.frame(data) if keep else None
-    if kept is not None and "prediction" in kept.columns:
-        allowed = "a table without a column 'prediction', which would stand twice"
-        raise ParameterError("--keep", got=data.name, allowed=allowed)
+    kept, delimiter = tables.cells(data) if keep else (None, ",")
     result = pd.DataFrame({"prediction": release.predict(samples)})
     if probabilities:
         headings = [f"probability_{name}" for name in release.model.task.classes]
         result[headings] = release.predict_proba(samples)
     if kept is not None:
+        twice = [name for name in result.columns if name in kept.columns]
+        if twice:
+            allowed = f"a table without a column {twice[0]!r}, which would stand twice"
+            raise ParameterError("--keep", got=data.name, allowed=allowed)
         result = pd.concat([kept, result], axis=1)
-    tables.write(result, out)
+    tables.write(result, out, delimiter)
     for told in remark_entries(known, samples) if known is not None else ():
         print_mind(told.replace("your entries", "the entries"))
-    typer.echo(f"Wrote {len(result)} predictions to {out}.")
+    typer.echo(
+        f"Wrote {len(result)} predictions to {out}.\n"
+        "What next? On rows whose class is known, see how often it is right: ostraka score "
+        f"{file} labelled.csv --label-column COLUMN"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,13 @@ class PublicTable:
     samples: Any
     columns: Any
     names: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    """What people should know of how the columns were read."""
 
 
 def read_public(
     path: Path,
-    description: Path | None = None,
+    description: str | None = None,
     drop: Iterable[str] = (),
     *,
     like: Any = None,
@@ -32,14 +35,14 @@ def read_public(
 
     Args:
         path: the file.
-        description: what people say of some columns, a JSON or YAML file.
+        description: what people say of some columns: a JSON or YAML file, or its text, {...}.
         drop: columns to leave out, where they are there.
         like: the `Columns` of an earlier round, which a second one shares.
         n_columns: how many columns a svmlight file has.
 
     """
     from ostraka.datasets import tables
-    from ostraka.errors import ParameterError
+    from ostraka.errors import InputWarning, ParameterError
     from ostraka.public.columns import is_table
     from ostraka.public.describe import LEAVE_OUT, describe_columns, read_description
 
@@ -51,11 +54,14 @@ def read_public(
     if not is_table(samples):
         if said:
             allowed = "nothing: the columns of this file have no names"
-            raise ParameterError("--columns", got=str(description), allowed=allowed)
+            raise ParameterError("--columns", got=description, allowed=allowed)
         return PublicTable(samples, None)
     dropped = dict.fromkeys((name for name in drop if name in samples.columns), LEAVE_OUT)
-    columns = describe_columns(samples, {**said, **dropped})
-    return PublicTable(samples[list(columns.names)], columns, tuple(samples.columns))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InputWarning)
+        columns = describe_columns(samples, {**said, **dropped})
+    told = tuple(str(each.message) for each in caught)
+    return PublicTable(samples[list(columns.names)], columns, tuple(samples.columns), told)
 
 
 def check_dropped(drop: Iterable[str], names: Iterable[str], what: str) -> None:
@@ -64,7 +70,7 @@ def check_dropped(drop: Iterable[str], names: Iterable[str], what: str) -> None:
 
     wanted, given = list(drop), list(names)
     if not set(wanted) <= set(given):
-        raise MissingColumnsError(f"--drop: {what}", wanted=wanted, given=given)
+        raise MissingColumnsError(f"--drop: {what}", wanted=wanted, given=given, named=True)
 
 
 def _texts(said: dict[str, Any]) -> tuple[str, ...]:

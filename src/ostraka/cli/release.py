@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ostraka.cli.help import DATA, OUTPUT, examples, option
+from ostraka.cli.help import DATA, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import FORCE, LEDGER, MODEL_OUT, TRUST
 from ostraka.cli.screen import print_answers, print_mind
 
@@ -24,6 +24,11 @@ EXAMPLES = examples(
     "ostraka release stroke.poll inbox/ --ledger budgets.db --out model.ostraka",
 )
 FEW = 100
+RUN_FIRST = (
+    "Each party runs ostraka contribute on its own machine first, and sends the file that it "
+    "writes; its table stays there."
+)
+A_TABLE = "This is a table, not a contribution: its party runs ostraka contribute first."
 
 
 def release(
@@ -47,6 +52,14 @@ def release(
         bool,
         option(OUTPUT, "Only list who is in, missing or refused; release nothing.", "--check"),
     ] = False,
+    again: Annotated[
+        bool,
+        option(
+            PROMISE,
+            "Release a poll once more that the ledger has charged already. Every party pays again.",
+            "--again",
+        ),
+    ] = False,
     force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Check every contribution, list who is in, missing or refused (and why), then charge and
@@ -57,9 +70,14 @@ def release(
     """
     from rich.console import Console
 
-    from ostraka.errors import ParameterError
+    from ostraka.errors import InputError, ParameterError
     from ostraka.poll import Poll
 
+    if file.is_dir() and inbox.is_file():
+        raise InputError(
+            f"{file} is a folder, and {inbox} is a file.",
+            f"The poll comes first, then the folder: ostraka release {inbox} {file}.",
+        )
     if out is None and not check:
         raise ParameterError("--out", got=None, allowed="where to write the model; or else --check")
     if out is not None:
@@ -67,6 +85,8 @@ def release(
     poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
     tally = _count(poll, inbox, trust or [], console)
+    if ledger is not None and not again:
+        _refuse_again(poll, tally, ledger)
     if check:
         _check_release(poll, tally, ledger)
         return
@@ -81,10 +101,36 @@ def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
 
     check(poll, tally, ledger)
     paid = "" if ledger is None else " Every party can pay."
-    typer.echo(f"Enough came for a release.{paid} Nothing was drawn and nothing was spent.")
+    typer.echo(
+        f"Enough came for a release.{paid} Nothing was drawn and nothing was spent.\n"
+        "What next? Run this command with --out model.ostraka instead of --check."
+    )
     told = few(poll, tally.n_units)
     if told is not None:
         print_mind(told)
+
+
+def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
+    """One poll is one release, unless somebody means it: another one costs as much again."""
+    from ostraka.errors import LedgerError
+    from ostraka.public.promise import plural
+    from ostraka.publishing import earlier_charges
+
+    before = earlier_charges(poll, tally, ledger)
+    if not before:
+        return
+    last, delta = before[-1], poll.mechanism(tally.n_units).delta
+    made = ", but has no release for it: was it interrupted?" if last.is_open else ""
+    each, together = (
+        f"ε = {n * poll.promise.epsilon:g}" + (f", δ = {n * delta:g}" if delta else "")
+        for n in (1, len(before) + 1)
+    )
+    raise LedgerError(
+        ledger,
+        f"has charged this poll already, on {last.day} for {plural('party', last.n_parties)}{made}",
+        f"Use the model that was made. Another one costs {each} once more, {together} in all; if "
+        "you mean it, say --again.",
+    )
 
 
 def _check_out(out: Path, force: bool, file: Path, ledger: Path | None) -> None:
@@ -125,12 +171,14 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
     """Everything in the folder, counted or refused by name."""
     from rich.markup import escape
 
+    from ostraka.datasets.tables import is_named_like_table
     from ostraka.errors import FormatError, InputError
     from ostraka.party.contribution import Contribution
     from ostraka.progress import watch
     from ostraka.tally import Tally
 
     files = sorted(path for path in inbox.iterdir() if not path.name.startswith("."))
+    tables = {path for path in files if is_named_like_table(path)}
     tally, refused, came = Tally(poll), [], dict[str, Path]()
     contradicted = []
     for path in watch("Counting", console.is_terminal)(files, len(files)):
@@ -145,9 +193,11 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
             tally.add(poll.open(given, trust))
             came[given.party] = path
         except (FormatError, InputError) as error:
-            refused.append((path.name, str(error.problem)))
+            refused.append((path.name, A_TABLE if path in tables else str(error.problem)))
         except OSError as error:
             refused.append((path.name, error.strerror or str(error)))
+    if tables == set(files) and 0 < len(files) == len(refused):
+        raise InputError(f"The folder {inbox} holds tables, not contributions.", RUN_FIRST)
     expected = f" of about {poll.expected_units:,}" if poll.promise.protects == "party" else ""
     console.print(
         f"[green]In[/]: {len(tally.names):,}{expected}{_list(sorted(tally.names, key=_by_number))}"

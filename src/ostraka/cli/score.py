@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ostraka.release import Release
 
 EXAMPLES = examples("ostraka score model.ostraka new.csv --label-column outcome")
+MORE = "What more parties or a larger ε would bring: ostraka plan"
 MOST_CLASSES = 12
 """A larger table of classes would not fit on a screen."""
 
@@ -52,17 +53,20 @@ def score(
         text_labels=isinstance(task.classes[0], str),
     )
     truth, chosen = task.indices(table.labels), release.model.choices(table.samples)
-    print_answers(_answers(release, data, truth, chosen))
+    answers = _answers(release, file, data, truth, chosen)
+    further = {"What next?": answers.pop("What next?")}
+    print_answers(answers)
     if len(task.classes) <= MOST_CLASSES:
         console().print(_table(release, truth, chosen))
     for told in remark_entries(task.columns, table.samples) if task.columns is not None else ():
         print_mind(told.replace("your entries", "the entries"))
+    print_answers(further)
 
 
 def _answers(
-    release: Release, data: Path, truth: NDArray[Any], chosen: NDArray[Any]
+    release: Release, file: Path, data: Path, truth: NDArray[Any], chosen: NDArray[Any]
 ) -> dict[str, str]:
-    """In sentences: how often it is right, against guessing, and class by class."""
+    """In sentences: how often it is right, against guessing, class by class, and what to do."""
     import math
 
     import numpy as np
@@ -73,15 +77,22 @@ def _answers(
     share = counts[commonest] / n
     give = 2.0 * math.sqrt(max(right * (1.0 - right), 0.25 / n) / n)
     found = [np.mean(chosen[truth == k] == k) for k in range(len(classes)) if counts[k]]
+    name = repr(str(classes[commonest]))
     better = "That is better than guessing."
-    if right - give <= share:
+    further = f"Use it: ostraka predict {file} new.csv --out predictions.csv --keep"
+    if right + give < share:
+        better = f"That is WORSE than always naming {name}. Do not use it for this."
+        further = f"Are the columns of {data.name} what they were in the public table? {MORE}"
+    elif right - give <= share:
         better = "That may well be no better than guessing."
+        further = f"Score it on more rows to be sure. {MORE}"
     return {
         "How often is it right?": f"{right:.1%} of {n:,} rows of {data.name}, give or take "
-        f"{give:.1%}. Always naming {str(classes[commonest])!r}, the commonest class there, would "
+        f"{give:.1%}. Always naming {name}, the commonest class there, would "
         f"be right for {share:.1%}. {better}",
         "And each class by itself?": f"On average over the classes, {float(np.mean(found)):.1%} of "
         "a class's rows are given that class.",
+        "What next?": further,
     }
 
 

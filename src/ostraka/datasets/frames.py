@@ -9,6 +9,7 @@ decides how another's entries are read.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -21,13 +22,14 @@ from typing import Any
 from ostraka.datasets.content import ERRORS_OF_THE_SYSTEM, read_content
 from ostraka.errors import FormatError, list_names
 
-__all__ = ["read_frame"]
+__all__ = ["read_cells", "read_frame"]
 
 GAPS = [
     *("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "na"),
     *("nan", "none", "null", "?", "-", "."),
 ]
 """Gaps in columns of numbers; columns of texts keep them, and the public columns interpret them."""
+BOM = b"\xef\xbb\xbf"
 DELIMITERS = ",;\t"
 LOOKED_AT = 2**20
 """The names of the columns stand within so many bytes."""
@@ -49,12 +51,35 @@ def read_frame(
             nothing of the other entries.
 
     """
+    with _naming(path, kind):
+        if kind == ".parquet":
+            return _read_parquet(path)
+        content = read_content(path).removeprefix(BOM)
+        delimiter = _find_delimiter(content)
+        frame = _parse_csv(content, delimiter, texts, numbers)
+        return frame if delimiter == "," else _with_points(frame)
+
+
+def read_cells(path: Path, kind: str) -> tuple[Any, str]:
+    """A table cell by cell as it was written, and what stands between the fields.
+
+    A CSV file says nothing of types: 0012 and 20 digits stay what they are. Parquet keeps its own.
+    """
+    with _naming(path, kind):
+        if kind == ".parquet":
+            return _read_parquet(path), ","
+        content = read_content(path).removeprefix(BOM)
+        delimiter = _find_delimiter(content)
+        return _parse_csv(content, delimiter, next(_lines(content, delimiter), [])), delimiter
+
+
+@contextlib.contextmanager
+def _naming(path: Path, kind: str) -> Iterator[None]:
+    """Let what a reader refuses say which file it is, in words of our own."""
     import pandas as pd
 
     try:
-        if kind == ".parquet":
-            return _read_parquet(path)
-        return _parse_csv(read_content(path), texts, numbers)
+        yield
     except ERRORS_OF_THE_SYSTEM:
         raise
     except UnicodeDecodeError as error:
@@ -85,21 +110,20 @@ def _read_parquet(path: Path) -> Any:
     return parquet.read_table(path).to_pandas(types_mapper=whole.get)
 
 
-def _parse_csv(content: bytes, texts: Sequence[str], numbers: Sequence[str]) -> Any:
+def _parse_csv(
+    content: bytes, delimiter: str, texts: Sequence[str], numbers: Sequence[str] = ()
+) -> Any:
     import pyarrow as pa
 
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    delimiter = _find_delimiter(content[:LOOKED_AT].decode("utf-8", "replace"))
     twice = [name for name, n in Counter(next(_lines(content, delimiter), [])).items() if n > 1]
     if twice:
         raise ValueError(f"its first line names {list_names(twice)} more than once")
     try:
-        frame = _read_by_arrow(content, texts, numbers, delimiter)
+        return _read_by_arrow(content, texts, numbers, delimiter)
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         content.decode("utf-8")
         _refuse_short_rows(content, delimiter)
-        frame = _read_by_pandas(content, (*texts, *numbers), delimiter)
-    return frame if delimiter == "," else _with_points(frame)
+        return _read_by_pandas(content, (*texts, *numbers), delimiter)
 
 
 def _with_points(frame: Any) -> Any:
@@ -128,8 +152,9 @@ def _refuse_short_rows(content: bytes, delimiter: str) -> None:
             raise ValueError(f"row {number} has {len(fields)} of {n_names} fields: was it cut off?")
 
 
-def _find_delimiter(head: str) -> str:
+def _find_delimiter(content: bytes) -> str:
     """What stands most often between the names of the columns; a comma if nothing does."""
+    head = content[:LOOKED_AT].decode("utf-8", "replace")
     line = re.sub(r'"[^"]*"', "", head.lstrip().partition("\n")[0])
     return max(DELIMITERS, key=lambda each: (line.count(each), each == ","))
 
@@ -188,6 +213,7 @@ def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str) -> Any
     import pandas as pd
 
     exact = {} if _version(pd.__version__) >= (3, 1) else {"float_precision": "round_trip"}
+    typed = not set(next(_lines(content, delimiter), [])) <= set(texts)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
@@ -196,6 +222,8 @@ def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str) -> Any
             low_memory=False,
             index_col=False,
             dtype=dict.fromkeys(texts, str),
+            keep_default_na=typed,  # where all are texts, NA is one
+            na_values=[""],
             **exact,
         )
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.datasets.content import COMPRESSIONS, compress
-from ostraka.datasets.frames import read_frame
+from ostraka.datasets.frames import read_cells, read_frame
 from ostraka.datasets.matrices import read_npz, read_svmlight
 from ostraka.datasets.table import Table
 from ostraka.errors import (
@@ -38,7 +38,7 @@ from ostraka.errors import (
 from ostraka.files import write_atomically
 from ostraka.public.columns import Columns
 
-__all__ = ["Table", "frame", "read", "write"]
+__all__ = ["Table", "cells", "is_named_like_table", "read", "write"]
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 COMPRESSIBLE = (".csv", *SVMLIGHT)
@@ -146,8 +146,8 @@ def _read(path: Path, wanted: _Wanted) -> Table:
     return read_svmlight([path], *named, wanted.n_columns)[0]
 
 
-def frame(path: str | Path) -> Any:
-    """A CSV or Parquet file as it is, all columns."""
+def cells(path: str | Path) -> tuple[Any, str]:
+    """All columns of a CSV or Parquet file, cell by cell as written; what stands between fields."""
     path = Path(path)
     kind = _kind(path)
     if kind not in (".csv", ".parquet"):
@@ -156,22 +156,28 @@ def frame(path: str | Path) -> Any:
             got=path.name,
             allowed="a .csv (also .gz, .zst) or .parquet file, whose columns have names",
         )
-    return read_frame(path, kind)
+    return read_cells(path, kind)
 
 
-def write(frame: Any, path: str | Path) -> None:
+def write(frame: Any, path: str | Path, delimiter: str = ",") -> None:
     """Write a pandas DataFrame as CSV or Parquet, whole or not at all."""
     path = Path(path)
     kind = _kind(path)
     if kind == ".parquet":
         write_atomically(path, frame.to_parquet(index=False))
     elif kind == ".csv":
-        text = frame.to_csv(index=False).encode()
+        text = frame.to_csv(index=False, sep=delimiter).encode()
         write_atomically(path, compress(text, path.suffix.lower()))
     else:
         raise ParameterError(
             "out", got=str(path), allowed="a .csv (also .gz, .zst) or .parquet file"
         )
+
+
+def is_named_like_table(path: Path) -> bool:
+    """Whether a file's name ends as tables' names do; texts may be anything."""
+    stem = path.stem if path.suffix.lower() in COMPRESSIONS else path.name
+    return Path(stem).suffix.lower() in (".csv", ".tsv", ".xlsx", ".parquet", ".npz", *SVMLIGHT)
 
 
 def _kind(path: Path) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from ostraka.errors import list_names
 from ostraka.expect.unit import drowns, share_deviation
 from ostraka.poll import ENOUGH, Poll
+from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.columns import Number
 from ostraka.public.preprocessing import is_sparse
 from ostraka.public.promise import WEAK, plural
@@ -62,18 +63,20 @@ def few(poll: Poll, n_units: int) -> str | None:
     )
 
 
-def look_at_public(poll: Poll) -> list[str]:
-    """What to say of the public table, to whoever makes a poll of it."""
-    told = [remark_label(poll.task), _number_like(poll), _tiny(poll.auxiliary_samples)]
+def look_at_public(public: AuxiliarySet) -> list[str]:
+    """What to say of the public table, to whoever begins with it."""
+    told = [_tiny(public.n_samples)]
+    if not public.private:
+        told = [remark_label(public.columns, public.classes), _number_like(public), *told]
     return [each for each in told if each is not None]
 
 
-def _number_like(poll: Poll) -> str | None:
+def _number_like(public: AuxiliarySet) -> str | None:
     """What to say of public columns with another whole number in every row: case numbers?"""
-    columns = poll.task.columns
-    if columns is None or poll.auxiliary is None or poll.auxiliary.samples is None:
+    columns = public.columns
+    if columns is None or public.samples is None:
         return None
-    found, rows = [], poll.auxiliary.encoded
+    found, rows = [], public.encoded
     if len(rows) < TINY or is_sparse(rows):
         return None
     starts = np.cumsum([0, *(column.width for column in columns.columns)])
@@ -90,8 +93,8 @@ def _number_like(poll: Poll) -> str | None:
     )
 
 
-def _tiny(n_rows: int | None) -> str | None:
-    if n_rows is None or n_rows >= TINY:
+def _tiny(n_rows: int) -> str | None:
+    if n_rows >= TINY:
         return None
     return (
         f"The public table has {plural('row', n_rows)}. From so few nobody can tell how good a "

@@ -11,6 +11,8 @@ from ostraka.methods.parts import method_parts
 from ostraka.party.contribution import HEADER, Kind, payload_bytes
 from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
+from ostraka.public.columns import Category, Column
+from ostraka.public.entries import GAP
 from ostraka.public.promise import explain, plural, surest
 from ostraka.solve.losses import loss_for
 from ostraka.tally.domain import Ballots
@@ -102,10 +104,16 @@ def _n_numbers(poll: Poll) -> int | None:
 
 
 def _learns(poll: Poll) -> str:
-    names = poll.task.feature_names or ()
-    listed = ", ".join(names[:MANY]) + (", ..." if len(names) > MANY else "")
-    columns = plural("column", poll.task.n_columns) + (f" ({listed})" if names else "")
+    columns = plural("column", poll.task.n_columns)
+    if poll.task.columns is not None:  # all of them: a label among them would be seen here
+        columns += f": {', '.join(map(_name_kind, poll.task.columns.columns))}"
     return f"a classifier for {', '.join(map(str, poll.task.classes))}, from {columns}"
+
+
+def _name_kind(column: Column) -> str:
+    if isinstance(column, Category):
+        return f"{column.name} ({plural('text', len(set(column.values) - {GAP}))})"
+    return f"{column.name} ({column.kind.replace('boolean', 'yes or no')})"
 
 
 def _asks(poll: Poll) -> str:

@@ -6,6 +6,8 @@
     date                   are dates, or texts that read as dates, year first
     category               are anything else; its list holds the commonest texts
 
+If nearly all texts of a category read as numbers or dates, a warning gives the line to paste.
+
 People may say otherwise, column by column, in a small file (`read_description`):
 
     sex: [female, male]                  # a category with its list
@@ -34,10 +36,12 @@ from numpy.typing import NDArray
 from ostraka.errors import (
     FormatError,
     InputError,
+    InputWarning,
     MissingColumnsError,
     ParameterError,
     WrongTypeError,
     list_names,
+    warn_caller,
 )
 from ostraka.files import read_regular
 from ostraka.public.columns import (
@@ -67,6 +71,15 @@ LONG_TAIL: Final = 20.0
 LARGEST_FILE: Final = 2**24
 FORMS: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d.%m.%Y %H:%M")
 """How people write dates, besides year first; which one it is must be said."""
+READINGS: Final[tuple[tuple[Reading, str | None], ...]] = (
+    ("number", None),
+    ("date", None),
+    *(("date", form) for form in FORMS),
+)
+NEARLY: Final = 0.9
+"""If so many texts of a column read as numbers or dates, the others may be words for a gap."""
+LOOKED_AT: Final = 10_000
+"""So many texts show whether it is worth reading all of them in every form."""
 _GROUPED: Final = re.compile(r"[+-]?\d{1,3}(?:[.,' ]?\d{3})*(?:[.,]\d+)?")
 _SETTINGS: Final = {
     "number": {"kind", "fill", "unknown", "log"},
@@ -91,7 +104,7 @@ def describe_columns(public: Any, said: Description | None = None) -> Columns:
     wishes = {name: _settings(name, each) for name, each in (said or {}).items()}
     names = list(wishes) if public is None else [str(name) for name in names_of(public) or ()]
     if not set(wishes) <= set(names):
-        raise MissingColumnsError("The public table", wanted=wishes, given=names)
+        raise MissingColumnsError("The public table", wanted=wishes, given=names, named=True)
     made = []
     for name in names:
         wish = wishes.get(name, {})
@@ -99,23 +112,29 @@ def describe_columns(public: Any, said: Description | None = None) -> Columns:
             values = np.empty(0, dtype=object) if public is None else values_of(public[name])
             column = _describe(name, values, wish)
             made += [] if column is None else [column]
+            if isinstance(column, Category) and not wish:
+                _warn_of_kind(name, values)
     if not made:
         problem = f"The public table has no column to learn from, of {list_names(names)}."
         raise InputError(problem, "Keep at least one that holds something.")
     return Columns(tuple(made))
 
 
-def read_description(path: str | os.PathLike[str]) -> Description:
-    """A description that people wrote: a .json, .yaml or .yml file."""
-    path = Path(path)
-    text = read_regular(path, "description of columns", LARGEST_FILE).decode("utf-8-sig", "replace")
+def read_description(given: str | os.PathLike[str]) -> Description:
+    """A description that people wrote: a .json, .yaml or .yml file, or its text, {...}."""
+    name, text, in_json = str(given), str(given), False
+    if not name.lstrip().startswith("{"):
+        path = Path(given)
+        content = read_regular(path, "description of columns", LARGEST_FILE)
+        name, text = path.name, content.decode("utf-8-sig", "replace")
+        in_json = path.suffix.lower() == ".json"
     try:
-        found = json.loads(text) if path.suffix.lower() == ".json" else _from_yaml(text)
+        found = json.loads(text) if in_json else _from_yaml(text)
     except (ValueError, RecursionError) as error:
-        problem = f"{path.name} cannot be read ({str(error).strip()})"
+        problem = f"{name} cannot be read ({str(error).strip()})"
         raise FormatError("description of columns", problem) from None
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        problem = f"{path.name} does not hold names of columns, each with what it is"
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found):
+        problem = f"{name} does not hold names of columns, each with what it is"
         raise FormatError("description of columns", problem)
     return found
 
@@ -196,20 +215,54 @@ def _describe_category(name: str, values: NDArray[Any], listing: Any) -> Categor
         raise InputError(
             f"The public column {name!r} has {len(counts)} different texts, and the {MOST_VALUES} "
             f"commonest are in {covered:.0%} of its rows: names, case numbers or free text.",
-            f"{_suggest_form(name, values)}Leave it out (--drop), or say which texts count: "
-            f"{{{name}: [...]}} in --columns.",
+            f"{_suggest_kind(name, values) or _suggest_digits(values)}Leave it out "
+            f"(--drop), or say which texts count: {{{name}: [...]}} in --columns. In Python, "
+            f"columns={{{name!r}: {LEAVE_OUT!r}}}, or {{{name!r}: [...]}}.",
         )
     return Category(name=name, values=tuple(sorted(text for text, _ in kept)))
 
 
-def _suggest_form(name: str, values: NDArray[Any]) -> str:
-    """The line to paste for dates that are not written year first, and for grouped digits."""
+def _warn_of_kind(name: str, values: NDArray[Any]) -> None:
+    told = _suggest_kind(name, values)
+    if told:
+        warn_caller(f"{told}Until then each of its texts is a value of its own.", InputWarning)
+
+
+def _suggest_kind(name: str, values: NDArray[Any]) -> str:
+    """What to say of texts that nearly all read as numbers or as dates, with the line to paste."""
     texts = read_texts(values)
     held = values[texts != GAP]
-    forms = [form for form in FORMS if not np.isnan(read_numbers(held, "date", form)).any()]
-    lines = " or ".join(f'{{{name}: {{kind: date, form: "{form}"}}}}' for form in forms)
-    if lines:
-        return f"If these are dates, write in --columns: {lines}. "
+    few = held[:: len(held) // LOOKED_AT + 1]
+    likely = [reading for reading in READINGS if _read_share(few, *reading) >= NEARLY]
+    shares = {reading: _read_share(held, *reading) for reading in likely}
+    best = max(shares.values(), default=0.0)
+    found = [reading for reading, share in shares.items() if share == best]
+    if best < NEARLY:
+        return ""
+    kind, form = found[0]
+    lines = " or ".join(f"{{{name}: {{{_write_reading(*reading)}}}}}" for reading in found)
+    if best == 1.0:
+        return f"If the entries of {name!r} are {kind}s, write in --columns (columns=): {lines}. "
+    others = Counter(texts[texts != GAP][np.isnan(read_numbers(held, kind, form))].tolist())
+    shown = list_names([text for text, _ in others.most_common()], most=3)
+    return (
+        f"{math.floor(100 * best)}% of {name!r} are {kind}s; {shown} "
+        f"{'is' if len(others) == 1 else 'are'} not. If that means that nobody knows, write in "
+        f"--columns (columns=): {lines}. "
+    )
+
+
+def _read_share(held: NDArray[Any], kind: Reading, form: str | None) -> float:
+    read: NDArray[np.bool_] = ~np.isnan(read_numbers(held, kind, form))
+    return float(read.mean()) if len(held) else 0.0
+
+
+def _write_reading(kind: Reading, form: str | None) -> str:
+    return f"kind: {kind}" + ("" if form is None else f', form: "{form}"')
+
+
+def _suggest_digits(values: NDArray[Any]) -> str:
+    texts = read_texts(values)
     if all(_GROUPED.fullmatch(text) for text in texts[texts != GAP]):
         return "If these are numbers, write them without points or commas between thousands. "
     return ""
@@ -228,7 +281,7 @@ def _describe_number(
     if fill is None and not len(held):
         raise InputError(
             f"The public column {name!r} holds no {kind} that could be read.",
-            "Say what it is in --columns, or leave it out (--drop).",
+            "Say what it is in --columns (columns=), or leave it out (--drop, or 'leave out').",
         )
     middle = float(np.median(held)) if fill is None else _float(name, "fill", fill)
     folded = kind == "number" and log is not False

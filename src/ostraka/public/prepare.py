@@ -12,7 +12,7 @@ from ostraka.public.auxiliary import WHAT, AuxiliarySet
 from ostraka.public.catalogue import entry
 from ostraka.public.classes import ClassName, check_classes
 from ostraka.public.columns import Columns, as_numbers, check_samples, is_table
-from ostraka.public.describe import describe_columns
+from ostraka.public.describe import Description, describe_columns
 from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
 from ostraka.public.promise import plural
 from ostraka.public.task import Task
@@ -30,7 +30,7 @@ def prepare(
     classes: Iterable[ClassName],
     method: str,
     *,
-    columns: Columns | None = None,
+    columns: Columns | Description | None = None,
     radius: float | None = None,
     intercept: float = INTERCEPT,
     like: Task | None = None,
@@ -41,7 +41,7 @@ def prepare(
         samples: public rows.
         classes: the public list of classes.
         method: its name. Ours see half-whitened features; the paper's see standardised ones.
-        columns: what the columns of a table are; None: as the table says.
+        columns: what the columns of a table are, or of some of them; None: as the table says.
         radius: for the paper's methods, a public bound on the length of samples instead of a scale.
         intercept: for the paper's methods, the value of a constant feature.
         like: the task of an earlier round; a second round must share its columns and its map.
@@ -51,8 +51,9 @@ def prepare(
     names = check_classes(classes)
     if like is not None:
         return AuxiliarySet(samples, names, preprocessing=like.preprocessing, columns=like.columns)
-    if columns is None and is_table(samples):
-        columns = describe_columns(samples)
+    if not isinstance(columns, Columns):
+        described = columns is not None or is_table(samples)
+        columns = describe_columns(samples, columns) if described else None
     encoded = numeric(samples) if columns is None else columns.encode(samples, WHAT)
     check_public(encoded)
     if entry(method).needs_auxiliary:

@@ -64,7 +64,8 @@ class Promise:
     least_parties: int = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, *EPSILONS))
+        allowed = f"a number above 0; 0.1 to 2 is usual, {EPSILONS[1]:g} the most"
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, *EPSILONS, allowed))
         probability = number("delta", self.delta, 0.0, 0.1, "0, or a probability up to 0.1")
         object.__setattr__(self, "delta", probability)
         object.__setattr__(self, "least_parties", count("least_parties", self.least_parties, 2))

@@ -5,6 +5,8 @@ What a party is told about its own entries does not leave its machine.
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,13 @@ import numpy as np
 from ostraka.errors import list_names
 from ostraka.public.columns import Category, Columns, Number, is_table
 from ostraka.public.entries import GAP, read_numbers, read_texts, values_of
-from ostraka.public.task import Task
 
 __all__ = ["remark_entries", "remark_label"]
 
 MANY = 0.2
 """The share of entries from which a remark is due; gaps and rare values are fewer."""
+SEVERAL = 2
+"""One class may have its name from anywhere; two in one column are hardly a chance."""
 
 
 def remark_entries(columns: Columns, table: Any) -> list[str]:
@@ -34,19 +37,21 @@ def remark_entries(columns: Columns, table: Any) -> list[str]:
     return told
 
 
-def remark_label(task: Task) -> str | None:
-    """What to say of public columns that hold just the classes: one may be the label."""
-    classes = {str(name) for name in task.classes}
+def remark_label(columns: Columns | None, classes: Iterable[object]) -> str | None:
+    """What to say of public columns in which several classes stand: one may be the label."""
+    names = {str(name).strip().casefold() for name in classes}
     found = [
         column.name
-        for column in (() if task.columns is None else task.columns.columns)
-        if isinstance(column, Category) and set(column.values) - {GAP} == classes
+        for column in (() if columns is None else columns.columns)
+        if isinstance(column, Category)
+        and len(names & {value.casefold() for value in column.values}) >= SEVERAL
     ]
     if not found:
         return None
     return (
         f"The public table has the classes themselves in {list_names(found)}. If one of them is "
-        "the label, nobody could predict without it: leave it out of the table, or with --drop."
+        "the label, nobody could predict without it: leave it out of the table, or with --drop "
+        f"(in Python, columns={{{found[0]!r}: 'leave out'}})."
     )
 
 
@@ -71,5 +76,17 @@ def _remark_unread(column: Number, values: Any) -> list[str]:
     example = texts[np.flatnonzero(unread)[0]]
     return [
         f"{unread.mean():.0%} of your entries of {column.name} cannot be read as a {column.kind}, "
-        f"for example {example!r}. They count as gaps."
+        f"for example {example!r}. They count as gaps. {_say_form(column)}"
     ]
+
+
+def _say_form(column: Number) -> str:
+    """How entries are to be written."""
+    if column.kind == "boolean":
+        return "Write yes or no, or 1 or 0."
+    if column.kind == "number":
+        return "Write digits with a decimal point and nothing else, as in 1234.5."
+    day = dt.date(2026, 11, 16)
+    if column.form is None:
+        return f"Write dates year first, as in {day}."
+    return f"Write dates in the form {column.form}, as in {day.strftime(column.form)}."

@@ -289,7 +289,9 @@ def task_from_json(
 
 def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
     if "ostraka-poll" in metadata:
-        raise FormatError("release", "it is a poll, from which a release is made")
+        raise FormatError(
+            "release", "it is a poll, from which a release is made (see it with: ostraka poll show)"
+        )
     known = {"weights", "statistic", *_PREPROCESSING}
     if "weights" not in tensors or not set(tensors) <= known:
         problem = f"it holds the tensors {sorted(tensors)[:5]}, not weights and preprocessing"
