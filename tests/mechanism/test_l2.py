@@ -717,9 +717,8 @@ def test_a_second_pass_is_rare():
 def test_a_scale_that_is_no_positive_double_is_refused(scale):
     with pytest.raises(ParameterError) as error:
         L2Noise(scale=scale, spacing=1.0, dimension=1)
-    assert str(error.value) == (
-        f"scale = {scale!r} is not allowed. Allowed: a positive, finite double."
-    )
+    told = "is missing. Needed" if scale is None else f"= {scale!r} is not allowed. Allowed"
+    assert str(error.value) == f"scale {told}: a positive, finite double."
 
 
 @pytest.mark.parametrize("spacing", [3.0, 0.1, 1.5, 1e-3])
@@ -743,7 +742,7 @@ def test_a_spacing_that_is_no_positive_double_is_refused(spacing):
 def test_a_dimension_that_is_no_count_is_refused(dimension):
     with pytest.raises(
         ParameterError,
-        match=r"dimension = .* is not allowed\. Allowed: a whole number, 1 or more\.",
+        match=r"dimension (= .* is not allowed|is missing)\. \w+: a whole number, 1 or more\.",
     ):
         L2Noise(scale=1.0, spacing=1.0, dimension=dimension)
 

@@ -230,7 +230,8 @@ def test_a_source_of_another_type_is_refused():
 )
 def test_a_scale_that_is_no_positive_double_is_refused(scale):
     with pytest.raises(
-        ParameterError, match=r"scale = .* is not allowed\. Allowed: a positive, finite double\."
+        ParameterError,
+        match=r"scale (= .* is not allowed|is missing)\. \w+: a positive, finite double\.",
     ):
         DiscreteLaplace(scale=scale, dimension=1)
 
@@ -239,7 +240,7 @@ def test_a_scale_that_is_no_positive_double_is_refused(scale):
 def test_a_sensitivity_that_is_no_count_is_refused(sensitivity):
     with pytest.raises(
         ParameterError,
-        match=r"l1_sensitivity = .* is not allowed\. Allowed: a whole number, 1 or more, up to",
+        match=r"l1_sensitivity (= .* is not allowed|is missing)\. \w+: a whole number, 1 or more, up to",
     ):
         DiscreteLaplace(scale=1.0, dimension=1).epsilon(sensitivity)
     with pytest.raises(ParameterError, match=r"l1_sensitivity"):
@@ -250,7 +251,7 @@ def test_a_sensitivity_that_is_no_count_is_refused(sensitivity):
 def test_a_dimension_that_is_no_count_is_refused(dimension):
     with pytest.raises(
         ParameterError,
-        match=r"dimension = .* is not allowed\. Allowed: a whole number, 1 or more\.",
+        match=r"dimension (= .* is not allowed|is missing)\. \w+: a whole number, 1 or more\.",
     ):
         DiscreteLaplace(scale=1.0, dimension=dimension)
 

@@ -88,7 +88,7 @@ def test_a_loaded_release_needs_its_poll(method: str, tmp_path: Path) -> None:
     poll, release = released(method)
     poll.save(tmp_path / "poll")
     found = loaded(release)
-    with pytest.raises(ParameterError, match=r"poll = None.*refit\(poll=Poll.load\(path\)\)"):
+    with pytest.raises(ParameterError, match=r"poll is missing.*refit\(poll=Poll.load\(path\)\)"):
         found.refit(penalty=3.0)
     expected = release.refit(penalty=3.0).model.weights
     for each in (poll, Poll.load(tmp_path / "poll")):
