@@ -240,7 +240,7 @@ def test_a_scale_that_is_no_positive_double_is_refused(scale):
 def test_a_sensitivity_that_is_no_count_is_refused(sensitivity):
     with pytest.raises(
         ParameterError,
-        match=r"l1_sensitivity (= .* is not allowed|is missing)\. \w+: a whole number, 1 or more, up to",
+        match=r"l1_sensitivity (= .* is not allowed|is missing)\. \w+: a whole number, 1 or more,",
     ):
         DiscreteLaplace(scale=1.0, dimension=1).epsilon(sensitivity)
     with pytest.raises(ParameterError, match=r"l1_sensitivity"):
