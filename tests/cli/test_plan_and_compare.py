@@ -186,3 +186,65 @@ def test_inspect_verifies_a_delta(public: Path, tmp_path: Path) -> None:
     done = run("inspect", str(tmp_path / "m.ostraka"))
     assert "Verified: this noise gives δ ≤" in done.stdout
     assert "sum of what they send" in done.stdout
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    generator = np.random.default_rng(1)
+    outcome = generator.choice(["home", "ward"], 600)
+    table = pd.DataFrame(
+        {
+            "age": generator.integers(20, 90, 600) + 20 * (outcome == "ward"),
+            "arrival": np.where(outcome == "ward", "ambulance", "on foot"),
+            "site": generator.integers(0, 30, 600),
+            "outcome": outcome,
+        }
+    )
+    path = tmp_path / "cases.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+QUICK = ("--methods", "auto,cells", "--inv-epsilon", "0.1", "--trials", "1", "--draws", "2")
+
+
+@pytest.mark.parametrize(
+    "parties", [("--party-column", "site"), ("--parties", "40", "--samples-each", "10")]
+)
+def test_compare_a_table_of_ones_own(own: Path, tmp_path: Path, parties: tuple[str, ...]) -> None:
+    out = tmp_path / "out"
+    words = ("--label-column", "outcome", "--jobs", "1", "--out", str(out))
+    drop = ("--drop", "site") if "--parties" in parties else ()
+    done = run("compare", str(own), *words, *parties, *drop, *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert f"with {30 if '--party-column' in parties else 40} parties" in done.stdout
+    rows = json.loads((out / "results.json").read_text())
+    assert {row["method"] for row in rows} == {"auto", "cells"}
+    assert max(row["mean"] for row in rows) > 0.8
+    assert (out / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nothing.csv",), "TASK = 'nothing.csv' is not allowed. Allowed: har, kdd99"),
+        (("cases.csv", "--party-column", "site"), "--label-column is missing"),
+        (("cases.csv", "--label-column", "outcome"), "--party-column is missing"),
+        (
+            ("cases.csv", "--label-column", "outcome", "--parties", "9"),
+            "or --parties and --samples-each",
+        ),
+        (
+            ("cases.csv", "--label-column", "outcom", "--party-column", "site"),
+            "Did you mean 'outcome'?",
+        ),
+        (("digits", "--label-column", "outcome"), "a known data set has its columns and sizes"),
+    ],
+)
+def test_compare_says_what_it_needs(
+    own: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.chdir(own.parent)
+    done = run("compare", *words, *QUICK)
+    assert done.returncode in (18, 19)
+    assert told in done.stderr

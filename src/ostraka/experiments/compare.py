@@ -25,7 +25,15 @@ from ostraka.experiments.peers import PEERS
 from ostraka.experiments.peers.data import PeerData
 from ostraka.experiments.results import Row, rows_of, write_rows
 from ostraka.experiments.settings import Settings, digest, stream, versions
-from ostraka.experiments.tasks import TASKS, Split, half_whiten_features, score_guessing, split
+from ostraka.experiments.tasks import (
+    TASKS,
+    PaperTask,
+    Split,
+    half_whiten_features,
+    own_task,
+    score_guessing,
+    split,
+)
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 from ostraka.mechanism.laws import Exact
@@ -82,11 +90,21 @@ class CompareSettings:
     """
     shift: bool = False
     """Whether our methods are told that it may differ."""
+    natural: bool = False
+    """Parties as they are in the data, instead of random ones of equal size."""
+    samples_each: int = 0
+    """How many rows a party has (natural ones: typically), for a table of the user's own."""
+    n_auxiliary: int = 0
+    """How many rows are public, for a table of the user's own."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         number("rare", self.rare, 0.0, 1.0)
         known = (*OURS, *(PAPERS if self.rare == 1.0 else ()), *PEERS)
+        if self.is_own:  # there is no paper with its features
+            known = (*(name for name in OURS if name != "consensus-paper"), *PEERS)
+            count("samples_each", self.samples_each, 1)
+            count("n_auxiliary", self.n_auxiliary, 2)
         unknown = [name for name in self.methods if name not in known]
         if unknown:
             raise ParameterError(
@@ -103,9 +121,23 @@ class CompareSettings:
         count("seed", self.seed, 0)
 
     @property
+    def is_own(self) -> bool:
+        """Whether it is about a table of the user's own, whose sizes are settings."""
+        return bool(self.samples_each or self.n_auxiliary)
+
+    @property
+    def paper_task(self) -> PaperTask:
+        """Sizes, and the way to features."""
+        if self.is_own:
+            return own_task(self.task, self.samples_each, self.n_auxiliary)
+        return TASKS[self.task]
+
+    @property
     def digest(self) -> str:
         """A name for the settings and versions."""
-        return digest({"experiment": "compare", **asdict(self)})
+        later = ("natural", "samples_each", "n_auxiliary")  # earlier runs did not know them
+        said = {name: value for name, value in asdict(self).items() if name not in later or value}
+        return digest({"experiment": "compare", **said})
 
 
 def compare(
@@ -152,7 +184,8 @@ def draw(data: Dataset, rows: Sequence[Row], out: Path) -> None:
     """`figure.png` and `figure.svg`, from rows that were measured now or earlier."""
     from ostraka.figures.comparison import draw_comparison
 
-    title = f"{TASKS[rows[0].task].title}: {rows[0].parties:,} parties"
+    name = rows[0].task
+    title = f"{TASKS[name].title if name in TASKS else name}: {rows[0].parties:,} parties"
     draw_comparison(rows, title, [out / "figure.png", out / "figure.svg"], score_guessing(data))
 
 
@@ -191,13 +224,14 @@ def _papers(data: Dataset, settings: CompareSettings, n_parties: int, trial: int
 def draw_split(data: Dataset, settings: CompareSettings, n_parties: int, trial: int) -> Split:
     """The parties, the auxiliary set and the test set of one trial, in half-whitened features."""
     ours = replace(
-        TASKS[settings.task], prepare=partial(half_whiten_features, n_classes=len(data.classes))
+        settings.paper_task, prepare=partial(half_whiten_features, n_classes=len(data.classes))
     )
     return split(
         data,
         ours,
         n_parties,
         stream(settings.seed, settings.task, n_parties, trial, "split"),
+        natural=settings.natural,
         rare=settings.rare,
     )
 
@@ -205,7 +239,7 @@ def draw_split(data: Dataset, settings: CompareSettings, n_parties: int, trial: 
 def _others(
     data: Dataset, settings: CompareSettings, n_parties: int, trial: int
 ) -> Iterator[Measured]:
-    task, n_classes = TASKS[settings.task], len(data.classes)
+    task, n_classes = settings.paper_task, len(data.classes)
     own = partial(stream, settings.seed, settings.task, n_parties, trial)
     drawn = draw_split(data, settings, n_parties, trial)
     given = PeerData(

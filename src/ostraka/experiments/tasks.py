@@ -33,6 +33,7 @@ __all__ = [
     "score_guessing",
     "half_whiten_features",
     "n_natural",
+    "own_task",
     "split",
 ]
 
@@ -106,6 +107,18 @@ def split(
     parties = Parties.group(features(train.samples[private]), train.labels[private], names)
     repeats = np.ones_like(data.test.labels) if data.test.repeats is None else data.test.repeats
     return Split(auxiliary, parties, Test(features(data.test.samples), data.test.labels, repeats))
+
+
+def own_task(name: str, samples_each: int, n_auxiliary: int) -> PaperTask:
+    """The task of a table of the user's own."""
+    return PaperTask(
+        name=name,
+        title=name,
+        panels=(),
+        samples_each=samples_each,
+        n_auxiliary=n_auxiliary,
+        prepare=_standardise,
+    )
 
 
 def n_natural(data: Dataset) -> int:
