@@ -23,7 +23,7 @@ LAYERS = [
     {"poll", "poll_format"},
     {"publishing"},
     {"expect"},
-    {"given", "rows_seen", "estimators"},
+    {"given", "public_side", "rows_seen", "estimators"},
     {"datasets"},
     {"figures"},
     {"experiments"},

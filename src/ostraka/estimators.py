@@ -14,7 +14,6 @@ public or synthetic data.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable
 from typing import Any, Self
@@ -53,14 +52,14 @@ from ostraka.methods.base import Work
 from ostraka.party.names import canonical_each, canonical_list
 from ostraka.poll import Poll
 from ostraka.progress import watch
-from ostraka.public.auxiliary import WHAT, AuxiliarySet
+from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import check_options, entry, taking
 from ostraka.public.classes import ClassName
-from ostraka.public.columns import Columns, check_samples, is_table
-from ostraka.public.describe import describe_columns, read_description
-from ostraka.public.prepare import INTERCEPT, prepare
+from ostraka.public.columns import Columns
+from ostraka.public.prepare import INTERCEPT
 from ostraka.public.preprocessing import is_sparse
 from ostraka.public.remarks import remark_label
+from ostraka.public_side import PublicSide
 from ostraka.publishing import publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
@@ -224,17 +223,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
         if auxiliary is not None and auxiliary is X:
             raise SharedRowsError("auxiliary")
-        start = self._load_start()
-        public = self._public_classes(auxiliary, start)
-        columns = self._describe(auxiliary, start)
+        side = PublicSide.of(self)
+        public, columns = side.list_classes(auxiliary), side.describe(auxiliary)
         rows, y = self._validate(X, y, columns)
         classes, labels = index_labels(y, public)
-        ready = self._prepare(auxiliary, rows.shape[1], plain(classes), start, columns)
+        seen = getattr(self, "feature_names_in_", None)
+        ready = side.prepare(auxiliary, plain(classes), columns, rows.shape[1], seen)
         if ready.samples is not None and are_shared(ready.encoded, rows):
             raise SharedRowsError("auxiliary")
         names = None if self.rows_are_parties else canonical_each(parties, rows.shape[0])
         n_names = rows.shape[0] if names is None else len(set(names))
-        poll = self._poll(ready, n_names, public is None, start)
+        poll = self._poll(ready, n_names, public is None, side.start)
         if poll.task.n_encoded != rows.shape[1]:
             allowed = f"{rows.shape[1]} columns, as X has"
             got = (ready.n_samples, poll.task.n_columns)
@@ -275,7 +274,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(names) != len(held):
             allowed = f"({len(held)},), one name for each"
             raise ShapeError("parties", got=(len(names),), allowed=allowed)
-        ready = self._prepare_for_votes(auxiliary)
+        ready = PublicSide.of(self).prepare_for_votes(auxiliary)
         poll = self._poll(ready, len(held), False, None)
         tally = Tally(poll)
         shown = watch("Voting", self.progress)(zip(held, names), length(held))
@@ -461,38 +460,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Entropy()
         return Rehearsal(int(check_random_state(self.random_state).randint(2**31)))
 
-    def _public_classes(
-        self, auxiliary: Any, start: Release | Rehearsed | None
-    ) -> Iterable[ClassName] | None:
-        """The list of classes, wherever it is public; None if it has to come from the labels."""
-        if self.classes is not None:
-            return self.classes
-        if isinstance(auxiliary, AuxiliarySet):
-            return auxiliary.classes
-        return None if start is None else start.model.task.classes
-
-    def _load_start(self) -> Release | Rehearsed | None:
-        """The release from which `refine` starts."""
-        if isinstance(self.start, str | os.PathLike):
-            return Release.load(self.start)
-        return self.start if isinstance(self.start, Release | Rehearsed) else None
-
-    def _describe(self, auxiliary: Any, start: Release | Rehearsed | None) -> Columns | None:
-        """What the columns of tables are, from public things; None where nobody says."""
-        if isinstance(auxiliary, AuxiliarySet):
-            return auxiliary.columns
-        check_samples(auxiliary, WHAT)
-        if start is not None:
-            return start.model.task.columns
-        if isinstance(self.columns, Columns):
-            return self.columns
-        said = self.columns
-        if isinstance(said, str | os.PathLike):
-            said = read_description(said)
-        if is_table(auxiliary) or said is not None:
-            return describe_columns(auxiliary, said)
-        return None
-
     def _validate(self, X: Any, y: Any, columns: Columns | None) -> tuple[Any, NDArray[Any]]:
         """Rows as numbers, and labels.
 
@@ -524,61 +491,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return X
         check_numbers(X, "X")
         return validate(self, X, reset=False, **NUMBERS)
-
-    def _prepare(
-        self,
-        auxiliary: Any,
-        n_columns: int,
-        classes: tuple[ClassName, ...],
-        start: Release | Rehearsed | None,
-        columns: Columns | None,
-    ) -> AuxiliarySet:
-        """The auxiliary set with its public preprocessing."""
-        if isinstance(auxiliary, AuxiliarySet):
-            if auxiliary.classes != classes:
-                raise ParameterError(
-                    "auxiliary.classes", got=auxiliary.classes, allowed=str(classes)
-                )
-            return auxiliary
-        if auxiliary is None:
-            return self._synthetic(n_columns, classes, columns)
-        return self._scale(auxiliary, classes, start, columns)
-
-    def _synthetic(
-        self, n_columns: int, classes: tuple[ClassName, ...], columns: Columns | None
-    ) -> AuxiliarySet:
-        """Points in a ball, for those who have no public samples but know how long samples are."""
-        assert self.radius is not None
-        ball = AuxiliarySet.synthetic(
-            n_columns, classes, radius=self.radius, constant=self.intercept
-        )
-        names = getattr(self, "feature_names_in_", None)
-        if columns is None and names is not None:
-            columns = Columns.of_numbers(names)
-        return AuxiliarySet.restored(ball.features, classes, ball.preprocessing, columns)
-
-    def _prepare_for_votes(self, auxiliary: Any) -> AuxiliarySet:
-        if isinstance(auxiliary, AuxiliarySet):
-            return auxiliary
-        if self.classes is None:
-            allowed = "the list of classes, or give an AuxiliarySet"
-            raise ParameterError("classes", got=None, allowed=allowed)
-        columns = self._describe(auxiliary, None)
-        return self._scale(auxiliary, plain(np.asarray(list(self.classes))), None, columns)
-
-    def _scale(
-        self,
-        samples: Any,
-        classes: tuple[ClassName, ...],
-        start: Release | Rehearsed | None,
-        columns: Columns | None,
-    ) -> AuxiliarySet:
-        return prepare(
-            samples,
-            classes,
-            self.method,
-            columns=columns,
-            radius=self.radius,
-            intercept=self.intercept,
-            like=None if start is None else start.model.task,
-        )
