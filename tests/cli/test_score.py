@@ -269,3 +269,16 @@ def test_columns_that_stand_twice_are_named(folder: Path) -> None:
     (folder / "double.csv").write_text("age,age,b\n1,2,3\n")
     words: Any = ("poll", "create", "double.csv", *CREATE[3:], "--epsilon", "1", "--out", "x.poll")
     assert "its first line names 'age' more than once" in run(folder, *words, code=20)
+
+
+def test_learn_tells_of_classes_that_look_alike(folder: Path) -> None:
+    table = make_patients(400, RNG)
+    table["ward"] = np.arange(400) % 40
+    table.loc[0, "outcome"] = " Home"
+    table.to_csv(folder / "alike.csv", index=False)
+    words = ("--label-column", "outcome", "--party-column", "ward", "--epsilon", "2")
+    more = ("--auxiliary", "public.csv", "--out", "alike.ostraka")
+    told = run(folder, "learn", "alike.csv", *words, *more)
+    assert "Mind: Classes that look alike are taken for different ones: ' Home'" in told
+    assert "or give --classes." in told
+    assert "InputWarning" not in told

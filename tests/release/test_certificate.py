@@ -519,9 +519,9 @@ def test_it_speaks_plainly() -> None:
     assert "ℓ2 noise of scale 2.75 hides that, in 7 coordinates" in text
     assert "λ = 0.125" in text
     assert "REHEARSAL" not in text
-    assert "Taken to be public: classes, names." in str(
-        replace(SOFT, assumed_public=("classes", "names"))
-    )
+    assumed = str(replace(SOFT, assumed_public=("classes", "names")))
+    told = "the list of classes, which was read from the parties' labels; names."
+    assert f"Taken to be public: {told}" in assumed
 
 
 @pytest.mark.parametrize("certificate", SUMS.values(), ids=SUMS)

@@ -97,15 +97,8 @@ def _verify(promised: Certificate) -> str:
     return f"Verified: this noise gives δ ≤ {found:.3g} at ε = {promised.round_epsilon:g}."
 
 
-def _say_assumed(what: str) -> str:
-    """What was read from private data, as somebody reads it who was not there."""
-    told = {"classes": "the list of classes, which was read from the parties' labels"}
-    return told.get(what, what)
-
-
 def _facts(promised: Certificate) -> dict[str, str]:
     """The facts, each with a word on what it means."""
-    assumed = "; ".join(map(_say_assumed, promised.assumed_public))
     return {
         "auxiliary set": _auxiliary(promised),
         "poll": promised.poll or "not recorded: made by an earlier version",
@@ -113,7 +106,7 @@ def _facts(promised: Certificate) -> dict[str, str]:
         "noise": f"{promised.noise} of scale {promised.noise_scale:.6g}, drawn exactly from the "
         "operating system's generator",
         "coordinates": f"{promised.dimension} numbers got noise: {promised.coordinates}",
-        "taken to be public": assumed or "nothing but what the poll says",
+        "taken to be public": promised.assumed or "nothing but what the poll says",
     }
 
 

@@ -137,7 +137,7 @@ def learn(
     from ostraka.cli.release import save
     from ostraka.cli.words import names_in, words
     from ostraka.datasets import tables
-    from ostraka.errors import ParameterError, PrivacyWarning, ShiftWarning
+    from ostraka.errors import InputWarning, LedgerWarning, ParameterError
     from ostraka.estimators import PrivateClassifier
     from ostraka.files import check_distinct, check_new, check_writable
     from ostraka.party.training.named import named
@@ -217,14 +217,17 @@ def learn(
     )
     for told in public.told:  # of the public table alone, before anything is drawn
         print_mind(told)
-    with warnings.catch_warnings():
-        for kind in (ShiftWarning, PrivacyWarning):
-            warnings.simplefilter("ignore", kind)  # `_report` says it
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")  # `_report` says what else there is to say
+        for kind in (InputWarning, LedgerWarning):
+            warnings.simplefilter("always", kind)
         estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public.samples)
     assert isinstance(estimator.release_, Release)
     save(estimator.release_, out)
     unused = [name for name in table.unused if name not in (*not_features, *public.names)]
     _report(out, estimator, ledger, unused)
+    for each in dict.fromkeys(str(one.message) for one in caught):
+        print_mind(each.replace("classes=[...]", "--classes"))
 
 
 def _check_public(data: Path, auxiliary: Path | None) -> None:

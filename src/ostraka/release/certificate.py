@@ -191,7 +191,7 @@ class Certificate:
         rehearsed = (
             "A REHEARSAL with seeded noise, which protects nobody. A release would promise:\n"
         )
-        assumed = f" Taken to be public: {', '.join(self.assumed_public)}."
+        assumed = f" Taken to be public: {self.assumed}."
         delta = f" (δ = {self.delta:g})" if self.delta else ""
         return (
             f"{rehearsed if self.randomness == FROM_A_SEED else ''}"
@@ -200,6 +200,12 @@ class Certificate:
             f"{explain(self.epsilon, self.delta, self.protects)}"
             f"{self._rounds}{self._trust}{assumed if self.assumed_public else ''}"
         )
+
+    @property
+    def assumed(self) -> str:
+        """What was taken to be public, as somebody reads it who was not there."""
+        told = {"classes": "the list of classes, which was read from the parties' labels"}
+        return "; ".join(told.get(what, what) for what in self.assumed_public)
 
     @property
     def _who(self) -> str:
