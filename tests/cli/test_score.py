@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +12,14 @@ import pytest
 
 from ostraka import Poll, Release, Tally, publish
 from ostraka.experiments.ward_tables import CLASSES, make_patients
+from tests.command import run_command
 
 RNG = np.random.default_rng(11)
 
 
 def run(folder: Path, *words: str, code: int = 0) -> str:
     """What is said, on one line, whatever stream it goes to."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "from ostraka.cli.app import main; main()", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100"},
-    )
+    done = run_command(folder, *words)
     assert done.returncode == code, done.stderr
     return " ".join((done.stdout + done.stderr).split())
 

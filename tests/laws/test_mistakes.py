@@ -5,9 +5,6 @@ What was given, what is allowed, what to do.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +28,7 @@ from ostraka.cli.exits import EXIT_CODES, code_of
 from ostraka.errors import InputWarning, OstrakaError, WrongTypeError
 from ostraka.experiments.ward_tables import CLASSES, make_patients
 from ostraka.ledger import Budget, Ledger
+from tests.command import run_command
 
 NOTHING = "Nothing was drawn and nothing was spent."
 RNG = np.random.default_rng(3)
@@ -483,14 +481,7 @@ ON_THE_COMMAND_LINE: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
 def test_on_the_command_line(folder: Path, mistake: str) -> None:
     words, code, parts = ON_THE_COMMAND_LINE[mistake]
     (folder / "latin2.csv").write_text("name\nZoe\n")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "from ostraka.cli.app import main; main()", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100"},
-    )
+    done = run_command(folder, *words)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     for part in parts:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from ostraka import Contribution, Poll, PrivateClassifier, Release, Tally, publi
 from ostraka.public.columns import Category
 from ostraka.public.entries import read_numbers, read_texts, values_of
 from ostraka.release.export import to_onnx
+from tests.command import run_command
 
 RNG = np.random.default_rng(7)
 CLASSES = ["ill", "well"]
@@ -202,14 +201,7 @@ def test_no_partys_entries_move_anothers_contribution() -> None:
 
 
 def run(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "from ostraka.cli.app import main; main()", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "100"},
-    )
+    done = run_command(folder, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -223,11 +223,13 @@ def learn(
             warnings.simplefilter("always", kind)
         estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public.samples)
     assert isinstance(estimator.release_, Release)
-    save(estimator.release_, out)
-    unused = [name for name in table.unused if name not in (*not_features, *public.names)]
-    _report(out, estimator, ledger, unused)
-    for each in dict.fromkeys(str(one.message) for one in caught):
-        print_mind(each.replace("classes=[...]", "--classes"))
+    try:
+        save(estimator.release_, out)
+        unused = [name for name in table.unused if name not in (*not_features, *public.names)]
+        _report(out, estimator, ledger, unused)
+    finally:  # whatever becomes of the file: a charge may not have been recorded
+        for each in dict.fromkeys(str(one.message) for one in caught):
+            print_mind(each.replace("classes=[...]", "--classes"))
 
 
 def _check_public(data: Path, auxiliary: Path | None) -> None:
