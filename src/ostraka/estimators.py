@@ -89,7 +89,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         method: "auto" takes "moments" (of the parties' labels) or "cells" (histograms of them),
-            whichever a rehearsal on made-up labels finds better; "consensus" takes votes of local
+            whichever a rehearsal on public samples finds better; "consensus" takes votes of local
             classifiers. They need an auxiliary set, and far less noise than the paper's "soft"
             (shares of votes), "vote" (majorities) and "avg" (mean of parameters). "refine" is a
             second round after one of ours.
@@ -298,7 +298,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The model's probabilities, a column per class.
 
-        After noise they are no longer calibrated.
+        Calibrated for `auto`, `moments` and `cells`; after the noise of other methods not.
         """
         check_is_fitted(self)
         return self.release_.model.predict_proba(self._readable(X))

@@ -34,8 +34,9 @@ from ostraka.errors import (
 )
 from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.student import sureness
 from ostraka.methods.base import Method, Options, Work
-from ostraka.methods.choose import choose
+from ostraka.methods.choose import choose, create
 from ostraka.methods.registry import METHODS
 from ostraka.party.asking import ask_votes
 from ostraka.party.contribution import Contribution, Kind
@@ -185,10 +186,13 @@ class Poll:
             _count_expected(parties, persons, promise.protects, asked), expected=not came
         )
         source = _public(public, classes, columns, method, chosen)
-        name, forecast = method, None
-        if name == "auto":
-            name, forecast = choose(source, expected, promise, chosen)
-        made: Method = METHODS[name].create(source, expected, promise, chosen)
+        forecast = None
+        if method == "auto":
+            candidate, forecast = choose(source, expected, promise, chosen)
+            made = create(candidate, source, expected, promise, chosen)
+        else:
+            made = METHODS[method].create(source, expected, promise, chosen)
+        name = made.name
         auxiliary = source if isinstance(source, AuxiliarySet) and name != "avg" else None
         if chosen.start is not None:
             # What the start took to be public is so here, too.
@@ -432,6 +436,8 @@ class Poll:
         """
         with np.errstate(all="ignore"):
             weights = self.method.weights(mean, mechanism)
+        # Of arrays that no poll of ours has, or of noise beyond all doubles.
+        weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
         return LinearModel(task=self.task, weights=weights)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
@@ -439,20 +445,19 @@ class Poll:
         with np.errstate(all="ignore"):
             return self.method.surprise(mean, mechanism)
 
-    def outlook(self, mean: Array, mechanism: Mechanism) -> Outlook:
-        """What the poll and what was released say about how good the model can be."""
+    def outlook(self, mean: Array, mechanism: Mechanism, model: LinearModel) -> Outlook:
+        """What the poll and what was released say about how good the model is."""
         came = mechanism.divisor >= ENOUGH * self.expected_units
         rehearsed = self.forecast if came else None  # of so many more it says nothing
         count_classes = getattr(self.method, "class_shares", None)
         if count_classes is None:
-            return Outlook(agreement=rehearsed)
+            return Outlook(kept=rehearsed)
         with np.errstate(all="ignore"):
-            found, deviation = count_classes(mean, mechanism)
-        if not (np.isfinite(found).all() and math.isfinite(deviation)):
-            return Outlook(agreement=rehearsed)
-        kept = np.clip(found, 0.0, 1.0)
-        shares = kept / kept.sum() if kept.sum() > 0.0 else np.full(len(kept), 1.0 / len(kept))
-        return Outlook(agreement=rehearsed, shares=tuple(shares.tolist()), deviation=deviation)
+            shares, deviation = count_classes(mean, mechanism)
+            accuracy = sureness(model.probabilities(self.method.features))  # type: ignore[attr-defined]
+        if not (np.isfinite(shares).all() and math.isfinite(deviation) and math.isfinite(accuracy)):
+            return Outlook(kept=rehearsed)
+        return Outlook.of(rehearsed, accuracy, shares, deviation)
 
     def remake(
         self,

@@ -152,12 +152,13 @@ def _outcome(
 ) -> Out:
     mean = mechanism.mean(noisy)
     refittable = isinstance(certificate.particular, NoisySum) and hasattr(poll.method, "student")
+    model = poll.model(mean, mechanism)
     return kind(
-        model=poll.model(mean, mechanism),
+        model=model,
         certificate=certificate,
         statistic=mean if refittable else None,
         shift=poll.surprise(mean, mechanism),
-        outlook=poll.outlook(mean, mechanism),
+        outlook=poll.outlook(mean, mechanism, model),
         poll=poll.detach(),
     )
 

@@ -35,7 +35,7 @@ def test_plan_forecasts_from_public_samples(public: Path, tmp_path: Path) -> Non
     )
     assert done.returncode == 0, done.stderr
     assert "300 parties of about 10 samples" in done.stdout
-    assert "models would be right for" in done.stdout
+    assert "models would keep" in done.stdout
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -198,9 +198,8 @@ def test_auto_says_what_it_found_on_made_up_labels() -> None:
     poll = Case("moments", 3).poll(parties=100)
     chosen = Poll.create(Case("moments", 3).auxiliary(), epsilon=1.0, parties=100)
     told = describe(chosen)["Will the model be any good?"]
-    assert f"models were right for {chosen.forecast:.0%}" in told
-    assert "the commonest of 3 classes is right for at least 33%." in told
-    assert facts(chosen)["forecast_agreement"] == chosen.forecast
+    assert f"models learnt {chosen.forecast:.0%} of what can be learnt" in told
+    assert facts(chosen)["forecast_kept"] == chosen.forecast
     assert "share of a class" in describe(poll)["Will the model be any good?"]
 
 

@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 
 from ostraka.expect.forecast import forecast, outlook
 from ostraka.methods.base import Options
+from ostraka.methods.choose import CANDIDATES
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.promise import Promise
@@ -21,10 +22,10 @@ PROMISE = Promise(epsilon=1.0)
 OPTIONS = Options(samples_each=5)
 
 
-def test_both_methods_are_forecast_and_the_better_one_comes_first() -> None:
+def test_all_candidates_are_forecast_and_the_best_one_comes_first() -> None:
     found = forecast(AUXILIARY, 500, PROMISE, OPTIONS)
-    assert {each.method for each in found} == {"moments", "cells"}
-    assert found[0].agreement >= found[1].agreement
+    assert {each.method for each in found} == set(CANDIDATES)
+    assert [each.right for each in found] == sorted((each.right for each in found), reverse=True)
     for each in found:
         assert each.epsilon == 1.0
         assert len(each.noise_to_signal) == each.directions <= each.dimension
@@ -37,10 +38,12 @@ def test_forecasts_repeat() -> None:
 
 
 def test_what_is_forecast_is_what_a_poll_would_choose() -> None:
-    best, other = forecast(AUXILIARY, 500, PROMISE, OPTIONS)
+    best, other, last = forecast(AUXILIARY, 500, PROMISE, OPTIONS)
+    assert last.method == "one cell"
+    assert last.directions == 1
     poll = Poll.create(AUXILIARY, epsilon=1.0, parties=500, samples_each=5)
     assert poll.method.name == best.method
-    assert poll.forecast == best.agreement
+    assert poll.forecast == best.kept
     assert poll.mechanism(500).dimension == best.dimension
     asked = Poll.create(AUXILIARY, method=other.method, epsilon=1.0, parties=500, samples_each=5)
     assert asked.mechanism(500).dimension == other.dimension
@@ -55,8 +58,8 @@ def test_a_noise_that_cells_cannot_have_leaves_moments_alone() -> None:
 
 def test_less_privacy_and_more_parties_help() -> None:
     found = outlook(AUXILIARY, 500, PROMISE, OPTIONS, epsilons=[0.003, 10.0], numbers=[5000, 5])
-    assert [each.epsilon for row in found.by_epsilon for each in row] == [0.003, 0.003, 10.0, 10.0]
-    low, high = (max(each.agreement for each in row) for row in found.by_epsilon)
+    assert [[each.epsilon for each in row] for row in found.by_epsilon] == [[0.003] * 3, [10.0] * 3]
+    low, high = (row[0].kept for row in found.by_epsilon)
     assert high > low + 0.2
     assert list(found.by_parties) == [5, 5000]
     assert found.by_parties[5000] > found.by_parties[5] + 0.2
@@ -66,8 +69,8 @@ def test_an_outlook_holds_the_forecasts_of_each_case_by_itself() -> None:
     found = outlook(AUXILIARY, 500, PROMISE, OPTIONS, epsilons=[0.1, 1.0], numbers=[50, 500])
     for epsilon, row in zip((0.1, 1.0), found.by_epsilon, strict=True):
         assert row == forecast(AUXILIARY, 500, replace(PROMISE, epsilon=epsilon), OPTIONS)
-    for n_units, agreement in found.by_parties.items():
-        assert agreement == forecast(AUXILIARY, n_units, PROMISE, OPTIONS)[0].agreement
+    for n_units, kept in found.by_parties.items():
+        assert kept == forecast(AUXILIARY, n_units, PROMISE, OPTIONS)[0].kept
 
 
 @pytest.mark.parametrize("method", ["moments", "cells"])

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ostraka.errors import ParameterError, TooFewPartiesError, WrongTypeError
 from ostraka.methods.base import Options
-from ostraka.methods.choose import CANDIDATES, Case, agreements, choose
+from ostraka.methods.choose import CANDIDATES, Case, choose, create, rehearse
 from ostraka.methods.made_up import N_WORLDS
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.prepare import prepare
 from ostraka.public.promise import Promise
 from ostraka.solve.losses import Array
 from tests.mechanism.worlds import unit_rows
@@ -29,25 +31,46 @@ def auxiliary(n_classes: int, n: int = 90) -> AuxiliarySet:
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_the_choice_is_one_of_the_two_and_the_same_every_time(n_classes: int, delta: float) -> None:
+def test_the_choice_is_one_of_them_and_the_same_every_time(n_classes: int, delta: float) -> None:
     """It is made with the poll, which has seen no contribution: nothing private can sway it."""
     polls = [
         Poll.create(auxiliary(n_classes), epsilon=1.0, delta=delta, parties=40, samples_each=3)
         for _ in range(2)
     ]
-    assert polls[0].method.name in CANDIDATES
+    assert polls[0].method.name in ("moments", "cells")
     assert polls[0].to_bytes() == polls[1].to_bytes()
+    promise = Promise(epsilon=1.0, delta=delta)
+    name, kept = choose(auxiliary(n_classes), 40, promise, OPTIONS)
+    made = create(name, auxiliary(n_classes), 40, promise, OPTIONS)
+    assert made.mechanism(promise, 40) == polls[0].mechanism(40)
+    assert polls[0].forecast == kept
     by_name = Poll.create(
-        auxiliary(n_classes),
-        method=polls[0].method.name,
-        epsilon=1.0,
-        delta=delta,
-        parties=40,
-        samples_each=3,
+        auxiliary(n_classes), method=made.name, epsilon=1.0, delta=delta, parties=40
     )
-    assert by_name.mechanism(40) == polls[0].mechanism(40)
-    assert polls[0].forecast is not None
     assert by_name.forecast is None
+
+
+def test_a_single_cell_asks_for_class_shares_alone() -> None:
+    for n_classes, dimension in ((2, 1), (3, 3)):
+        table = np.random.default_rng(0).standard_normal((90, 4))
+        public = prepare(table, range(n_classes), "auto")
+        made = create("one cell", public, 40, PROMISE, OPTIONS)
+        mechanism = made.mechanism(PROMISE, 40)
+        assert mechanism.dimension == dimension
+        weights = made.weights(mechanism.mean([2**21] * dimension), mechanism)
+        scores = made.features @ weights
+        assert np.ptp(scores, axis=0).max() <= 1e-9 * np.abs(scores).max(), "the same everywhere"
+
+
+def test_where_nearly_nothing_can_be_said_nothing_else_is_asked() -> None:
+    """Twenty parties, six classes, columns that tell nothing of each other."""
+    rng = np.random.default_rng(5)
+    shares = [0.75, 0.05, 0.05, 0.05, 0.05, 0.05]
+    table = pd.DataFrame({f"c{i}": rng.choice(list("nabcde"), 400, p=shares) for i in range(8)})
+    poll = Poll.create(table, classes=range(6), epsilon=1.0, parties=20, samples_each=50)
+    assert poll.method.name == "cells"
+    assert poll.domain.dimension == 6  # type: ignore[union-attr]
+    assert poll.forecast == 0.0
 
 
 def test_numpys_global_stream_is_left_alone() -> None:
@@ -60,11 +83,14 @@ def test_where_they_differ_clearly_the_better_one_is_taken() -> None:
     for n_parties, epsilon in ((5, 0.01), (5000, 100.0)):
         promise = Promise(epsilon=epsilon)
         case = Case(n_parties, promise)
-        found = agreements(auxiliary(3), [case], OPTIONS)[case]
-        assert tuple(found) == CANDIDATES
-        chosen, share = choose(auxiliary(3), n_parties, promise, OPTIONS)
-        assert share == found[chosen] == max(found.values())
-        assert all(0.0 <= each <= 1.0 for each in found.values())
+        found = rehearse(auxiliary(3), [case], OPTIONS)[case]
+        assert tuple(found) == tuple(CANDIDATES)
+        chosen, kept = choose(auxiliary(3), n_parties, promise, OPTIONS)
+        assert kept == found[chosen].kept
+        assert found[chosen].right == max(each.right for each in found.values())
+        assert all(0.0 <= each.right <= 1.0 for each in found.values())
+        assert all(0.0 <= each.kept <= 1.0 for each in found.values())
+        assert (kept > 0.5) is (epsilon == 100.0)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -76,10 +102,10 @@ def test_many_cases_at_once_are_found_as_each_by_itself(n_classes: int) -> None:
         for epsilon in (0.1, 1.0, 30.0)
     ]
     cases += [Case(40, Promise(epsilon=1.0, delta=1e-6, noise="l2")), cases[0]]
-    together = agreements(auxiliary(n_classes), cases, OPTIONS)
+    together = rehearse(auxiliary(n_classes), cases, OPTIONS)
     assert list(together) == cases[:-1]
     for case, found in together.items():
-        assert agreements(auxiliary(n_classes), [case], OPTIONS) == {case: found}
+        assert rehearse(auxiliary(n_classes), [case], OPTIONS) == {case: found}
 
 
 def test_whoever_watches_sees_every_world_go_by() -> None:
@@ -91,8 +117,9 @@ def test_whoever_watches_sees_every_world_go_by() -> None:
             yield item
 
     cases = [Case(40, PROMISE), Case(50, PROMISE), Case(50, Promise(epsilon=2.0))]
-    agreements(auxiliary(2), cases, OPTIONS, watch)
-    assert seen == [(number, 4 * N_WORLDS) for number in range(1, 4 * N_WORLDS + 1)]
+    rehearse(auxiliary(2), cases, OPTIONS, watch)
+    total = 2 * len(CANDIDATES) * N_WORLDS
+    assert seen == [(number, total) for number in range(1, total + 1)]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

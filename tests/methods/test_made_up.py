@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 from ostraka.methods import made_up
 from ostraka.methods.base import Options, Work
-from ostraka.methods.made_up import N_WORLDS, World, adder, sample, worlds
+from ostraka.methods.made_up import N_WORLDS, World, adder, worlds
 from ostraka.methods.registry import METHODS
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.prepare import prepare
 from ostraka.public.promise import Promise
 from ostraka.tally.domain import Units
 from tests.mechanism.worlds import unit_rows
@@ -23,12 +26,13 @@ def auxiliary(n_classes: int, n: int = 120) -> AuxiliarySet:
     return AuxiliarySet(rows, tuple(range(n_classes)))
 
 
-def contributed(method: object, given: AuxiliarySet, world: World) -> Units:
+def contributed(method: object, world: World) -> Units:
     """The sum of what parties with these rows send."""
     n_parties, each = world.rows.shape
     rows, starts = world.rows.ravel(), np.arange(n_parties + 1) * each
     names = [str(party) for party in range(n_parties)]
-    parties = Parties(given.features[rows], world.labels[rows], starts, names)
+    features = world.auxiliary.features[rows]
+    parties = Parties(features, world.labels[rows], starts, names)
     return sum(units.sum(axis=0) for _, units in method.contribute(parties, Work()))
 
 
@@ -45,15 +49,14 @@ def test_sums_are_those_of_contributions(
     """
     monkeypatch.setattr(made_up, "NUMBERS_AT_ONCE", at_once)
     given, options = auxiliary(n_classes), Options(samples_each=4, shift=shift)
-    methods = [
-        METHODS[name].create(given, 30, Promise(epsilon=epsilon), options)
-        for epsilon in (0.05, 100.0, 1.0)
-    ]
-    assert len({method.domain.dimension for method in methods}) > 1
-    add = adder(methods)
     for world in worlds(given, 30, 4):
-        for method, found in zip(methods, add(world), strict=True):
-            gaps = np.abs(found - contributed(method, given, world))
+        methods = [
+            METHODS[name].create(world.auxiliary, 30, Promise(epsilon=epsilon), options)
+            for epsilon in (0.05, 100.0, 1.0)
+        ]
+        assert len({method.domain.dimension for method in methods}) > 1
+        for method, found in zip(methods, adder(methods)(world), strict=True):
+            gaps = np.abs(found - contributed(method, world))
             assert gaps.max() <= (1 if name == "moments" else 0)
 
 
@@ -68,13 +71,39 @@ def test_worlds_label_every_row_and_repeat() -> None:
         assert (world.labels == again.labels).all()
         assert (world.rows == again.rows).all()
         assert world.seed == again.seed
+        assert 0.3 <= world.guessing <= 0.97
+        assert world.guessing - 0.02 <= world.without_privacy() <= 1.0
+
+
+def test_half_of_the_worlds_leave_out_the_column_that_is_the_label() -> None:
+    """A column that others do not tell cannot be learnt, and one that they tell can."""
+    rng = np.random.default_rng(0)
+    told = rng.choice(["a", "b", "c"], 400)
+    table = pd.DataFrame(
+        {"told": told, "tells": [f"of {each}" for each in told], "other": rng.normal(size=400)}
+    )
+    public = prepare(table, ("x", "y", "z"), "auto")
+    by_column = worlds(public, 20, 5)[: N_WORLDS // 2]
+    widths = [world.auxiliary.samples.shape[1] for world in by_column[:3]]
+    assert sorted(widths) == [4, 4, 6], "three values each, or a number, are left out together"
+    for world, width in zip(by_column, widths):
+        gained = world.without_privacy() - world.guessing
+        assert gained > 0.5 if width == 4 else gained < 0.1
+
+
+def test_without_columns_there_are_clusters_alone() -> None:
+    rows = csr_matrix(unit_rows(np.random.default_rng(0), 60, 4))
+    public = prepare(rows, (0, 1), "auto")
+    found = worlds(public, 20, 5)
+    assert len(found) == N_WORLDS
+    assert all(world.auxiliary is public for world in found)
 
 
 def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(made_up, "MOST_ROWS", 50)
     given = auxiliary(2, n=60)
-    small = sample(given)
+    small = worlds.__wrapped__(given, 20, 5)[-1].auxiliary
     assert small.n_samples == 50
     assert {row.tobytes() for row in small.features} <= {row.tobytes() for row in given.features}
     few = auxiliary(2, n=50)
-    assert sample(few) is few
+    assert worlds.__wrapped__(few, 20, 5)[-1].auxiliary is few

@@ -127,7 +127,7 @@ PLANS = {
 }
 
 
-def test_without_clipping_the_mean_of_equal_parties_is_that_of_all_data() -> None:
+def test_without_clipping_a_party_sends_its_shares_and_its_covariance() -> None:
     made = PLANS[3]
     rng = np.random.default_rng(2)
     world = [
@@ -135,12 +135,44 @@ def test_without_clipping_the_mean_of_equal_parties_is_that_of_all_data() -> Non
         for _ in range(10)
     ]
     mean = made.sent(world).mean(axis=0) * made.mechanism.grid
-    together = np.concatenate([rows for rows, _ in world]) @ made.method.whitening
-    labels = np.concatenate([labels for _, labels in world])
-    expected = np.mean(
-        [np.outer(z, class_basis(3)[y]).ravel() for z, y in zip(together, labels)], axis=0
-    )
-    assert np.abs(mean - expected).max() <= 1e-5
+    method, basis, expected = made.method, class_basis(3), []
+    for rows, labels in world:
+        white = rows @ method.whitening - method.centre
+        shares = np.bincount(labels, minlength=3) / 200
+        rest = np.eye(3)[labels] - (1.0 - 1.0 / 200) * shares
+        expected.append(np.vstack([shares @ basis, white.T @ rest @ basis / 200]).ravel())
+    assert np.abs(mean - np.mean(expected, axis=0)).max() <= 1e-5
+
+
+def test_a_party_with_one_row_sends_all_of_it() -> None:
+    """Where every row is a party of its own, nothing may be subtracted: it would be everything."""
+    made = planned("moments", auxiliary(3), 50, samples_each=1)
+    method, row = made.method, unit_rows(np.random.default_rng(6), 1, 6) * 0.01
+    (sent,) = made.sent([(row, np.array([1]))]) * made.mechanism.grid
+    white = row[0] @ method.whitening - method.centre
+    whole = np.vstack([class_basis(3)[1], np.outer(white, class_basis(3)[1])]).ravel()
+    shortened = whole * min(1.0, made.mechanism.particular.radius / np.linalg.norm(whole))
+    assert np.abs(sent - shortened).max() <= 1e-5
+
+
+def test_parties_in_corners_do_not_bend_the_model() -> None:
+    """Each party sees one class far more often than others do, and lives where nobody else does.
+
+    Labels follow the second feature alone, within every party; between parties they follow the
+    first one the other way around.
+    """
+    rng = np.random.default_rng(8)
+    public = AuxiliarySet(unit_rows(rng, 400, 3) * 0.9, (0, 1))
+    world = []
+    for party in range(300):
+        rows = unit_rows(rng, 20, 3) * 0.5
+        corner = 1.0 if party % 2 else -1.0
+        rows[:, 0] = corner * np.abs(rows[:, 0])
+        chance = 1.0 / (1.0 + np.exp(-30.0 * rows[:, 1] + 3.0 * corner))
+        world.append((rows, (rng.random(20) < chance).astype(np.int64)))
+    made = planned("moments", public, 300, epsilon=50.0, samples_each=20)
+    weights = made.weights(made.total(world))
+    assert weights[1] > 5.0 * abs(weights[0])
 
 
 def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:

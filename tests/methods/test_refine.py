@@ -205,7 +205,7 @@ def test_with_a_shift_the_auxiliary_rows_do_not_have_the_last_word() -> None:
     test, truth = rows([1.0] * 4, 4000)
     found = []
     for seed in range(6):
-        start = released("cells", public, world, seed, epsilon=5.0, samples_each=10)
+        start = released("cells", public, world, seed, epsilon=5.0, samples_each=10, shift=True)
         both = [
             released(
                 "refine",

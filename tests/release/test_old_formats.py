@@ -142,7 +142,7 @@ def test_an_old_release_is_written_in_the_present_format(name: str, tmp_path: Pa
     release = Release.load(path_of(name))
     release.save(tmp_path / "again")
     _, metadata = read_tensors((tmp_path / "again").read_bytes(), "release")
-    assert metadata["ostraka"] == "3"
+    assert metadata["ostraka"] == "4"
     assert json.loads(metadata["certificate"])["format"] == 4
     again = Release.load(tmp_path / "again")
     assert again.certificate == release.certificate
@@ -320,3 +320,15 @@ def test_a_release_of_format_2() -> None:
     again = Release.from_bytes(release.to_bytes())
     assert again.model.task == release.model.task
     assert again.to_bytes() == release.to_bytes()
+
+
+def test_a_release_of_format_3() -> None:
+    """Described columns, and an outlook that says how often a rehearsal was right."""
+    release = Release.load(FILES / "cells-3.ostraka")
+    assert release.model.task.feature_names == ("age", "ward")
+    assert release.outlook.shares == (0.46582527160644527, 0.5341747283935547)
+    assert (release.outlook.accuracy, release.outlook.kept) == (None, None)
+    ages, wards = [71, 58, 50, 36, 38, 22], ["south", "south", "south", "north", "south", "north"]
+    table = pd.DataFrame({"ward": wards, "age": ages})
+    assert list(release.predict(table)) == ["ill", "ill", "ill", "well", "well", "well"]
+    assert Release.from_bytes(release.to_bytes()).outlook == release.outlook

@@ -140,7 +140,7 @@ def test_a_rehearsal_stays_a_rehearsal() -> None:
     case = Case("cells", 3)
     poll = case.poll()
     outcome = rehearsed(poll, in_process(poll, case.world()))
-    again = outcome.refit(student=False)
+    again = outcome.refit(student=True)
     assert isinstance(again, Rehearsed)
     assert again.certificate.randomness == "seed"
     assert (again.model.weights != outcome.model.weights).any()

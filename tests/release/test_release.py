@@ -116,7 +116,7 @@ def test_one_release_has_one_file_and_one_digest(tmp_path: Path, release: Releas
     header = data[8 : 8 + struct.unpack("<Q", data[:8])[0]].decode("ascii")
     content = json.loads(header)
     assert header.rstrip() == json.dumps(content, sort_keys=True, separators=(",", ":"))
-    assert content["__metadata__"]["ostraka"] == "3"
+    assert content["__metadata__"]["ostraka"] == "4"
 
 
 def test_another_form_of_the_same_content_has_another_digest(release: Release) -> None:
@@ -246,8 +246,8 @@ def test_hostile_files_are_refused(tmp_path: Path, release: Release) -> None:
     assert "safetensors" in refused(tmp_path, data + b"\0")
     assert "safetensors" in refused(tmp_path, struct.pack("<Q", 2**60) + data[8:])
     assert "metadata" in refused(tmp_path, save(weights))
-    assert "metadata" in refused(tmp_path, written({}, ostraka="4"))
-    assert "format 1 to 3" in refused(tmp_path, written({}, ostraka="0"))
+    assert "metadata" in refused(tmp_path, written({}, ostraka="5"))
+    assert "format 1 to 4" in refused(tmp_path, written({}, ostraka="0"))
     assert "metadata" in refused(tmp_path, written({}, more="x"))
     assert "tensors" in refused(tmp_path, written({"other": np.zeros(2)}))
     no_weights = save({"preprocessing.scale": np.ones(2)}, metadata=meta)

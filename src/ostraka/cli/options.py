@@ -98,7 +98,7 @@ LEAST_PARTIES = option(
 
 # Method: how the model is made.
 METHODS = (
-    "auto takes moments or cells, whichever does better on made-up labels of the public samples. "
+    "auto takes moments or cells, whichever does better on labels made of the public samples. "
     "Or choose: moments, cells, consensus (votes), refine (a second round, with --start), or "
     "the paper's soft, vote, avg."
 )

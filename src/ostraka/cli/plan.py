@@ -87,7 +87,7 @@ def plan(
     private data.
 
     Noise-to-signal is the expected length of the noise over that of the longest possible model.
-    With --auxiliary, our own methods are rehearsed on made-up labels of the public samples.
+    With --auxiliary, our own methods are rehearsed on labels made of the public samples.
     """
     names = _read_classes(classes)
     if auxiliary is not None:
@@ -192,7 +192,7 @@ def _forecast(
         watch=watch("Rehearsing", console.is_terminal),
     )
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    for name in ("ε", "best guess", "right", "method", "releases", "noise/signal"):
+    for name in ("ε", "best guess", "kept", "method", "releases", "noise/signal"):
         table.add_column(name, justify="right")
     for better, *_ in found.by_epsilon:
         kind = ("direction" if better.method == "moments" else "cell") + "s" * (
@@ -202,31 +202,30 @@ def _forecast(
         table.add_row(
             f"{better.epsilon:g}",
             surest(better.epsilon, delta).removeprefix("at most "),
-            f"{better.agreement:.0%}",
+            f"{better.kept:.0%}",
             better.method,
             f"{better.directions} {kind}",
             f"{ratios[0]:.2g} to {ratios[-1]:.2g}",
         )
     console.print(
         f"{parties:,} parties of about {samples_each} samples, {classes} classes, δ = {delta:g}; "
-        f"rehearsed on made-up labels of {path}.",
+        f"rehearsed on labels made of {path} itself.",
         markup=False,
     )
     console.print(table)
     console.print(
         "best guess: how often somebody who knows all the others can be right in guessing which of "
         "two versions of one party's data a model was made of; 50% is blind guessing.\n"
-        "right: how often models of the rehearsal were right. Real labels are usually harder: take "
-        f"it as the best case. Naming the commonest of {classes} classes is right for at least "
-        f"{1.0 / classes:.0%}.\n"
+        "kept: how much of what can be learnt without privacy, beyond naming the commonest class, "
+        "models of the rehearsal learnt. 0% is no better than naming the commonest class.\n"
         "noise/signal: in the easiest and in the hardest direction or cell; below 1 it can be "
         "read.",
         style="dim",
     )
     needed = ", ".join(
-        f"{right:.0%} with {number:,} parties" for number, right in found.by_parties.items()
+        f"{kept:.0%} with {number:,} parties" for number, kept in found.by_parties.items()
     )
-    console.print(f"At ε = {epsilon:g} models would be right for {needed}.")
+    console.print(f"At ε = {epsilon:g} models would keep {needed}.")
     if figure is not None:
         from ostraka.figures.forecasting import draw_forecast
 

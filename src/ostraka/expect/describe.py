@@ -69,7 +69,7 @@ def facts(poll: Poll) -> dict[str, Any]:
         "bytes": contribution_bytes(poll),
         "auxiliary_samples": poll.auxiliary_samples,
         "auxiliary_private": poll.private_auxiliary,
-        "forecast_agreement": poll.forecast,
+        "forecast_kept": poll.forecast,
         "start": None if poll.method.start is None else poll.method.start.digest,
     }
 
@@ -223,10 +223,9 @@ def _expect(poll: Poll) -> str:
         return little
     if poll.forecast is not None:
         return (
-            f"on made-up labels of the public samples, models were right for {poll.forecast:.0%}. "
-            "Real labels are usually harder: take it as the best case, and compare polls by it. "
-            f"Always naming the commonest of {len(poll.task.classes)} classes is right for at "
-            f"least {1.0 / len(poll.task.classes):.0%}."
+            f"on labels made of the public samples, models learnt {poll.forecast:.0%} of what can "
+            "be learnt without privacy, beyond naming the commonest class. A release says how "
+            "often its model is right."
         )
     off = share_deviation(poll.expected_units, poll.promise.epsilon)
     return (

@@ -1,4 +1,4 @@
-"""What an auxiliary set promises: agreement against ε, and which directions can be read."""
+"""What an auxiliary set promises: what is kept against ε, and which directions can be read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ostraka.figures.style import COLOURS, draw_epsilon_axis, plain_number, save
 __all__ = ["draw_forecast"]
 
 METHODS = ("moments", "cells")
+"""A single cell learns nothing beyond the commonest class."""
 
 
 def draw_forecast(
     forecasts: Sequence[Sequence[Forecast]], epsilon: float, path: Path, title: str
 ) -> None:
-    """Left: agreement with made-up labels against ε. Right: noise-to-signal at one ε.
+    """Left: what is kept of what can be learnt, against ε. Right: noise-to-signal at one ε.
 
     The right panel shows every released direction or cell.
     """
@@ -28,7 +29,7 @@ def draw_forecast(
     left, right = figure.subplots(1, 2)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-    _draw_agreement(left, forecasts)
+    _draw_kept(left, forecasts)
     left.set_title(title, loc="left", fontsize=10)
     middle = min(forecasts, key=lambda row: abs(row[0].epsilon / epsilon - 1.0))
     _draw_ratios(right, middle)
@@ -36,13 +37,13 @@ def draw_forecast(
     save(figure, path)
 
 
-def _draw_agreement(axes: Any, forecasts: Sequence[Sequence[Forecast]]) -> None:
+def _draw_kept(axes: Any, forecasts: Sequence[Sequence[Forecast]]) -> None:
     every = [each for row in forecasts for each in row]
     draw_epsilon_axis(axes, (each.epsilon for each in every))
-    axes.set(ylabel="Agreement with made-up labels", ylim=(0, 1))
+    axes.set(ylabel="Kept of what can be learnt without privacy", ylim=(0, 1.02))
     ends = []
     for method in METHODS:
-        points = sorted((each.epsilon, each.agreement) for each in every if each.method == method)
+        points = sorted((each.epsilon, each.kept) for each in every if each.method == method)
         if points:
             axes.plot(*zip(*points), color=COLOURS[method], marker="o", ms=3.5, lw=1.8)
             ends.append(End(*points[-1], method, COLOURS[method], bold=True))
@@ -60,7 +61,7 @@ def _draw_ratios(axes: Any, forecasts: Sequence[Forecast]) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: plain_number(value))
     axes.yaxis.set_minor_formatter(NullFormatter())
     ends = []
-    for each in forecasts:
+    for each in (each for each in forecasts if each.method in METHODS):
         kind = "direction" if each.method == "moments" else "cell"
         name = f"{each.method}: {each.directions} {kind}{'s' * (each.directions != 1)}"
         colour, order = COLOURS[each.method], range(1, each.directions + 1)

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -37,8 +37,11 @@ from numpy.typing import NDArray
 from ostraka.errors import ParameterError
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.denoise import self_train, uniform
+from ostraka.methods.after_noise.denoise import onto_simplex, uniform
+from ostraka.methods.after_noise.line import Line
+from ostraka.methods.after_noise.posterior import SEPARATED, likely_shares, spread
 from ostraka.methods.after_noise.shift import ALARM, shrink, surprise
+from ostraka.methods.after_noise.student import add_bias, soften, sureness, teach
 from ostraka.methods.base import (
     Block,
     Options,
@@ -58,15 +61,19 @@ from ostraka.public.task import Task
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Units
 
-__all__ = ["Cells", "nearest_centres"]
+__all__ = ["Cells", "count_distinct", "nearest_centres"]
 
 UNITS = 2**20
 SAMPLES_PER_CELL = 10
 MOST_CELLS = 500
 NOISE_MARGIN = 15.0
 """With Mε over this many cells, a cell's mass is 7.5 times the scale of its noise."""
-PRIOR = 3.0
-"""Variance of a weight before anything is known, times K."""
+CAUTION = 1.5
+"""Class shares are shrunk as if their noise had this many times its variance."""
+MISTRUST, MISTRUST_TRAINED = 0.15, 0.4
+"""How far a line's own probabilities typically are from the truth, and where classes are separated.
+"""
+SUREST = 0.995
 MISFIT = 0.1
 """Variance of a cell's label mass that no line explains, over its squared mass."""
 LEAST_SHARE = 0.1
@@ -75,6 +82,7 @@ ROWS_AT_ONCE = 2**18
 CLUSTERED_ROWS = 20_000
 """Cells are found on at most this many auxiliary samples; then all samples are assigned."""
 MOST_NUMBERS = 2**14
+DECIMALS = 9
 
 
 @final
@@ -96,7 +104,7 @@ class Cells:
     """Whether auxiliary rows are weighted where private masses differ from public ones."""
     samples_each: int
     penalty: float | None = None
-    """The penalty of the last fit, if it was set."""
+    """How little to trust the released masses, if it was set."""
     student: bool | None = None
     """Whether the model labels the auxiliary set once more; None means yes."""
 
@@ -164,22 +172,22 @@ class Cells:
         return whole(total)
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:
-        """Clip to what a cell can hold, fit, and let the model label X once more."""
-        K, noise = self.n_classes, mechanism.noise_scale / mechanism.divisor
-        n_samples = float(mechanism.divisor) * self.samples_each
-        shares = self._shares(mean, mechanism)
-        weighted = uniform(self.features) if shares is None else shares
-        masses = self._masses(weighted)
-        sums = self._sums(weighted)
-        held, noise_variance = self._label_masses(mean, masses, noise)
-        centred = held - held.mean(axis=1, keepdims=True)
-        variances = noise_variance + masses / (K * n_samples) + MISFIT * masses**2 / K
-        prior = PRIOR / K
-        gram = prior * sums @ sums.T + np.diag(variances)
-        fitted: Array = prior * sums.T @ np.linalg.solve(gram, centred)
-        if self.student is not False:
-            fitted = self_train(self.features, fitted, shares, self.penalty)
-        return differences(fitted)
+        """The most probable line through the cells' label masses, beyond the class shares.
+
+        Where classes hardly overlap, a student of it.
+        """
+        rows = self._shares(mean, mechanism)
+        weighted = uniform(self.features) if rows is None else rows
+        line, centre = self._line(mean, mechanism, weighted), weighted @ self.features
+        fitted = line.fit(self.penalty)
+        fitted = add_bias(self.features, fitted, line.shares - centre @ fitted)
+        scores = self.features @ fitted
+        trained = line.strength > SEPARATED if self.student is None else self.student
+        if trained:
+            fitted = teach(self.features, scores, self.penalty, rows)
+        answers = self.features @ fitted
+        sure = self._sureness(mean, mechanism, scores, answers, weighted, trained)
+        return differences(fitted * soften(answers, partial(sureness, rows=rows), sure))
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """The surprise of the cells' private masses.
@@ -227,6 +235,54 @@ class Cells:
         vectors = np.zeros(len(part) * self.domain.dimension, dtype=np.int64)
         vectors[places] = units
         return vectors.reshape(len(part), -1)
+
+    def _line(self, mean: Array, mechanism: Mechanism, weighted: Array) -> Line:
+        noise, masses = mechanism.noise_scale / mechanism.divisor, self._masses(weighted)
+        found, deviation = self.class_shares(mean, mechanism)
+        shares = likely_shares(found, CAUTION * deviation**2)
+        held, variance = self._label_masses(mean, masses, noise)
+        sampled = masses / (float(mechanism.divisor) * self.samples_each)
+        unexplained = (sampled + MISFIT * masses**2) * spread(shares) / self.n_classes
+        centre = weighted @ self.features
+        squares = weighted @ np.einsum("ij,ij->i", self.features, self.features)
+        return Line(
+            sums=self._sums(weighted) - np.outer(masses, centre),
+            left=held - np.outer(masses, shares),
+            variances=np.maximum(variance + unexplained, np.finfo(np.float64).tiny),
+            shares=shares,
+            extent=max(float(squares - centre @ centre), np.finfo(np.float64).tiny),
+        )
+
+    def _sureness(
+        self,
+        mean: Array,
+        mechanism: Mechanism,
+        scores: Array,
+        answers: Array,
+        weighted: Array,
+        trained: bool,
+    ) -> float:
+        """How often the answers are right: what a line says, and what the released masses say.
+
+        The second is the mass of labels in each cell that agree with the answers there. It is
+        noisy, and too high where noise has moved the answers; but no line is as sure as separated
+        classes are.
+        """
+        K, counted = self.n_classes, np.zeros((len(self.centres), self.n_classes))
+        np.add.at(counted, (self.assigned, answers.argmax(axis=1)), weighted)
+        masses, noise = self._masses(weighted), mechanism.noise_scale / mechanism.divisor
+        given = counted / np.maximum(masses, np.finfo(np.float64).tiny)[:, np.newaxis]
+        if self.n_columns == 1:
+            found = np.stack([masses - mean, masses + mean], axis=1) / 2.0
+            moved = (given[:, 1] - given[:, 0]) / 2.0
+        else:
+            found, moved = mean.reshape(-1, K), given
+        variance = 2.0 * noise**2 * float(np.sum(moved**2))
+        said = sureness(onto_simplex(scores), weighted)
+        mistrust = (MISTRUST_TRAINED if trained else MISTRUST) ** 2
+        trust = mistrust / (mistrust + 4.0 * variance)
+        agreeing = float(np.sum(given * found))
+        return float(np.clip(said + trust * (agreeing - said), 1.0 / K, SUREST))
 
     def _masses(self, weighted: Array) -> Array:
         masses = np.bincount(self.assigned, weights=weighted, minlength=len(self.centres))
@@ -288,6 +344,11 @@ def nearest_centres(features: Array, centres: Array) -> NDArray[np.int64]:
     return np.concatenate(nearest) if nearest else np.zeros(0, dtype=np.int64)
 
 
+def count_distinct(rows: Array) -> int:
+    """How many rows differ by more than rounding: there cannot be more clusters."""
+    return len(np.unique(rows.round(DECIMALS), axis=0))
+
+
 def _default_cells(n_auxiliary: int, n_units: int, epsilon: float) -> int:
     """√(Mε), so that a cell's noise and size shrink together, or more if the noise stays small.
 
@@ -331,7 +392,6 @@ def _centres(features: Array, n_cells: int) -> Array:
     rows = features
     if len(rows) > CLUSTERED_ROWS:
         rows = rows[np.random.default_rng(0).permutation(len(rows))[:CLUSTERED_ROWS]]
-    n_distinct = len(np.unique(rows, axis=0))
-    fitted = KMeans(min(n_cells, n_distinct), n_init=3, random_state=0).fit(rows)
+    fitted = KMeans(min(n_cells, count_distinct(rows)), n_init=3, random_state=0).fit(rows)
     centres: Array = fitted.cluster_centers_
     return centres

@@ -1,12 +1,15 @@
-"""`moments`: every party sends the moments of its labels in whitened public coordinates.
+"""`moments`: every party sends how its labels and its features vary together, and its class shares.
 
 There is no local training, and one upload.
 
     letter  name here    meaning
-    z_i     –            W_kᵀx_i, a sample in the k widest directions of the auxiliary set, whitened
-    Q       contrasts    K×(K−1), orthonormal columns orthogonal to 1; with `shift` also 1/√K: that
-                         column is the private mean feature
-    Y_j     –            (1/n_j) Σ_i z_i Q[y_i]: what party j sends, shortened to length b, rounded
+    z_i     –            W_kᵀx_i − centre: a sample in the k widest directions of the auxiliary set,
+                         whitened
+    Q       contrasts    K×(K−1), orthonormal columns orthogonal to 1
+    p_j     –            the class shares of party j
+    Y_j     –            (p_jᵀQ; (1/n_j) Σ_i z_i (e_{y_i} − s_j p_j)ᵀQ) with s_j = 1 − 1/n_j: what
+                         party j sends, k+1 rows, shortened to length b, rounded; with `shift` the
+                         mean of z_i/√K in a last column
     b, B    –, length    the ball, and the same in units
     cf      clip_factor  how much shortening shrinks a typical party, simulated in public
     ν       –            standard deviation of one coordinate of the released mean, divided by cf
@@ -14,9 +17,12 @@ There is no local training, and one upload.
 Guarantee (noisy_sum.proof.md): two vectors of the ball are at most 2B units apart,
 whatever the data and whatever W_k; ε-private or (ε, δ).
 
-Accuracy: with equal parties and private features distributed like the auxiliary ones, the released
-mean tends to the label moments of all data. From these one can solve for the classifier that all
-data would give. b, k and cf come from simulated parties: auxiliary rows with random labels.
+Accuracy: a party's own mean label is subtracted, so a party that lives in a corner of the
+population, with classes of its own, does not bend the model. What is left is how labels vary with
+features within parties. A party of n rows shows 1 − s/n of that on average: with one row nothing is
+subtracted, and all is shown. From the class shares and this covariance one can solve for the
+classifier that all data would give (`after_noise.posterior`). b, k and cf come from simulated
+parties: auxiliary rows with labels of random softmax models.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import ClassVar, final
 
 import numpy as np
@@ -32,8 +39,10 @@ from ostraka.errors import ShapeError
 from ostraka.mechanism.geometry import class_basis
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.denoise import feasible_labels, ridge, self_train
+from ostraka.methods.after_noise.denoise import signal_shares, uniform
+from ostraka.methods.after_noise.posterior import Evidence, fit_softmax, likely_shares, spread
 from ostraka.methods.after_noise.shift import ALARM, shrink, surprise, tilt
+from ostraka.methods.after_noise.student import add_bias, covary, soften, softmax, teach
 from ostraka.methods.base import (
     Block,
     Options,
@@ -44,8 +53,9 @@ from ostraka.methods.base import (
     whole,
 )
 from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
-from ostraka.methods.party_vectors import choose_directions, party_means, round_blocks
-from ostraka.methods.simulated import N_SIMULATED, SimulatedParties
+from ostraka.methods.party_means import party_covariances
+from ostraka.methods.party_vectors import choose_directions, round_blocks
+from ostraka.methods.simulated import SimulatedParties
 from ostraka.party.products import own_products
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
@@ -56,9 +66,6 @@ from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Units
 
 __all__ = ["Moments"]
-
-MISJUDGED = 0.15
-"""The mean feature of shortened parties is known up to about this share of it."""
 
 
 @final
@@ -71,30 +78,35 @@ class Moments:
 
     features: Array = field(repr=False)
     whitening: Array
+    centre: Array
+    """The mean of the auxiliary set in these directions."""
+    signal: Array
+    """The share of all signal that each direction is assumed to hold."""
     contrasts: Array
     length: int
     grid: float
     clip_factor: float
     samples_each: int
+    with_mean: bool = False
+    """Whether the mean feature is released, too (`shift`)."""
     penalty: float | None = None
-    """The penalty of the fits after the noise, if it was set."""
+    """How little to trust the released covariance, if it was set."""
     student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None: if the noise is large enough."""
-    expected: Array | None = None
-    """The mean feature of simulated parties, shortening included, if the mean is released."""
+    """Whether the model labels the auxiliary set once more; None: if classes hardly overlap."""
 
     def __post_init__(self) -> None:
         check_positive(self)
         found = check_shapes(
             features=(self.features, "Np"),
             whitening=(self.whitening, "pk"),
+            centre=(self.centre, "k"),
+            signal=(self.signal, "k"),
             contrasts=(self.contrasts, "Kc"),
-            expected=(self.expected, "k"),
         )
-        with_mean = int(self.expected is not None)
-        if found["c"] != found["K"] - 1 + with_mean:
-            allowed = "K−1 columns, and one more where the mean feature is released"
-            raise ShapeError("contrasts", got=self.contrasts.shape, allowed=allowed)
+        if found["c"] != found["K"] - 1:
+            raise ShapeError("contrasts", got=self.contrasts.shape, allowed="K rows, K−1 columns")
+        if not (self.signal > 0.0).all():
+            raise ShapeError("signal", got="0 or less", allowed="positive numbers")
 
     @classmethod
     def create(
@@ -102,28 +114,25 @@ class Moments:
     ) -> Moments:
         """Choose the directions and the ball, for this many units."""
         auxiliary, features = public_features(public, cls.name)
+        whitening, centre, signal, contrasts, simulated = _simulate(
+            auxiliary, options.samples_each, options.shift
+        )
         n_classes = auxiliary.n_classes
-        whitening = Whitening.of(features)
-        contrasts = _contrasts(n_classes, options.shift)
-        simulated = SimulatedParties.of(
-            features @ whitening.map(whitening.rank),
-            options.samples_each,
-            lambda rows, generator: contrasts[generator.integers(0, n_classes, rows.shape)],
-        )
         chosen = choose_directions(
-            simulated, whitening, len(features), n_classes, n_units, promise, signal=1.0
+            simulated, whitening, len(features), n_classes, n_units, promise, first_rows=1
         )
-        expected = math.sqrt(n_classes) * simulated.shorten_mean(chosen.k)[:, -1]
         return cls(
             features=features,
             whitening=whitening.map(chosen.k),
+            centre=centre[: chosen.k],
+            signal=signal[: chosen.k],
             contrasts=contrasts,
             length=chosen.ball.length,
             grid=chosen.grid,
             clip_factor=chosen.clip_factor,
             samples_each=options.samples_each,
+            with_mean=options.shift,
             penalty=options.penalty,
-            expected=expected if options.shift else None,
         )
 
     @property
@@ -133,93 +142,143 @@ class Moments:
 
     @property
     def domain(self) -> Ball:
-        """k·c numbers in an L2 ball."""
-        dimension = self.whitening.shape[1] * self.contrasts.shape[1]
+        """(k+1)·(K−1) numbers in an L2 ball; with the mean feature (k+1)·K."""
+        n_columns = self.contrasts.shape[1] + self.with_mean
+        dimension = (self.whitening.shape[1] + 1) * n_columns
         return Ball(norm="l2", length=self.length, dimension=dimension)
 
     def contribute(self, parties: Parties, work: Work) -> Iterator[Block]:  # noqa: ARG002
         """Every party's vector; each row depends on its own party alone."""
 
-        def means(part: Parties) -> Array:
-            white = own_products(part.features, self.whitening)
-            return party_means(white, self.contrasts[part.labels], part.starts)
+        def vectors(part: Parties) -> Array:
+            white = own_products(part.features, self.whitening) - self.centre
+            return party_covariances(
+                white, self.contrasts[part.labels], part.starts, with_mean=self.with_mean
+            )
 
-        return round_blocks(parties, self.domain, self.grid, means)
+        return round_blocks(parties, self.domain, self.grid, vectors)
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise (or a Gaussian) for two vectors of the ball."""
-        mean = " and their mean" if self.expected is not None else ""
-        coordinates = numbers_sent(self.whitening.shape[1], self.n_classes) + mean
-        return hidden_ball(self.domain, self.grid, promise, n_units, coordinates)
+        mean = " and their mean" if self.with_mean else ""
+        sent = numbers_sent(self.whitening.shape[1], self.n_classes)
+        return hidden_ball(
+            self.domain, self.grid, promise, n_units, f"{sent}{mean}, and class shares"
+        )
 
     def statistic(self, total: Units, mechanism: Mechanism) -> Exact:  # noqa: ARG002
         """The sum itself."""
         return whole(total)
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:
-        """Undo the shortening, find labels with these moments, and fit them."""
-        n, n_classes = len(self.features), len(self.contrasts)
-        target, white = self._target(mean), self.features @ self.whitening
-        contrasts = self.contrasts[:, : n_classes - 1]
-        shares = self._shares(target, white, mechanism)
-        labels = feasible_labels(white, contrasts, target[:, : n_classes - 1], shares)
-        noise = self._noise(mechanism)
-        penalty = n_classes * (noise**2 + 1.0 / n) if self.penalty is None else self.penalty
-        weights = ridge(self.features, labels, penalty, shares)
-        # If the noise is below the sampling error of X, the model needs no smoothing.
-        trained = noise**2 >= 1.0 / (8.0 * n) if self.student is None else self.student
-        if trained:
-            weights = self_train(self.features, weights, shares, self.penalty)
-        return differences(weights)
+        """The most probable model; where classes hardly overlap, a student of it."""
+        found = self._evidence(mean, mechanism)
+        white = self.features @ self.whitening - self.centre
+        rows, penalties = self._rows(white, mean, mechanism), found.penalties(self.penalty)
+        slopes, bias = fit_softmax(white, found.target, found.shares, penalties, rows)
+        if not (found.separated if self.student is None else self.student):
+            bias = bias - self.centre @ slopes
+            return differences(add_bias(self.features, self.whitening @ slopes, bias))
+        scores = white @ slopes + bias
+        taught = teach(self.features, scores, self.penalty, rows)
+        return differences(taught * self._surer(found, slopes, penalties, scores, taught, rows))
+
+    def _surer(
+        self,
+        found: Evidence,
+        slopes: Array,
+        penalties: Array,
+        scores: Array,
+        taught: Array,
+        rows: Array | None,
+    ) -> float:
+        """How sure a student may be.
+
+        Its probabilities shall vary with the teacher's scores more than the teacher's own, which is
+        too cautious, and less than the labels do as far as F tells: no line is as sure as separated
+        classes are.
+        """
+        centred = scores - (uniform(scores) if rows is None else rows) @ scores
+        own = covary(centred, softmax(scores), rows)
+        told, variance = found.covariance(slopes, penalties)
+        trust = 0.5 * own**2 / (own**2 + 4.0 * variance)
+        aim = own + trust * max(0.0, told - own)
+        return soften(self.features @ taught, partial(covary, centred, rows=rows), aim)
+
+    def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
+        """How common each class is, and the deviation of that."""
+        released = self._released(mean)[0, : self.n_classes - 1]
+        return 1.0 / self.n_classes + self.contrasts @ released, self._noise(mechanism)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """The surprise of the private mean feature, if it was released.
 
-        Otherwise of moments that no labels of the auxiliary set have.
+        Otherwise of labels that vary with the features more than labels can vary.
         """
-        target, white = self._target(mean), self.features @ self.whitening
-        if self.expected is not None:
-            return surprise(*self._gaps(target, mechanism))
-        labels = feasible_labels(white, self.contrasts, target)
-        missing = white.T @ (labels @ self.contrasts) / len(white) - target
-        variance = self._noise(mechanism) ** 2 + self._sampling(mechanism)
-        return surprise(missing.ravel(), np.full(missing.size, variance))
+        if self.with_mean:
+            return surprise(*self._gaps(mean, mechanism))
+        return self._evidence(mean, mechanism).surplus
+
+    def _released(self, mean: Array) -> Array:
+        """The mean of the parties' vectors, k+1 rows, as if nobody had been shortened."""
+        return mean.reshape(self.whitening.shape[1] + 1, -1) / self.clip_factor
 
     def _noise(self, mechanism: Mechanism) -> float:
         """ν."""
         return mechanism.deviation / self.clip_factor
 
-    def _sampling(self, mechanism: Mechanism) -> float:
-        """The variance of one coordinate for these private, auxiliary and simulated samples."""
-        each = self.samples_each
-        private = 1.0 / (float(mechanism.divisor) * each)
-        return private + 1.0 / len(self.features) + 1.0 / (N_SIMULATED * each)
+    def _private(self, mechanism: Mechanism) -> float:
+        """One over the number of private samples, as far as it was declared."""
+        return 1.0 / (float(mechanism.divisor) * self.samples_each)
 
-    def _target(self, mean: Array) -> Array:
-        return mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
+    def _evidence(self, mean: Array, mechanism: Mechanism) -> Evidence:
+        """π and F, and what is known of their errors."""
+        n_contrasts, each = self.n_classes - 1, float(self.samples_each)
+        found, noise = self.class_shares(mean, mechanism)
+        shares, shown = likely_shares(found, noise**2), 1.0 - (1.0 - 1.0 / each) / each
+        target = self._released(mean)[1:, :n_contrasts] @ self.contrasts.T / shown
+        sampling = spread(shares) * self._private(mechanism) / n_contrasts
+        return Evidence(
+            shares=shares,
+            target=target,
+            variance=(noise / shown) ** 2 + sampling,
+            signal=self.signal,
+            n_rows=len(self.features),
+        )
 
-    def _gaps(self, target: Array, mechanism: Mechanism) -> tuple[Array, Array]:
-        """Private minus public mean feature, and the variance of the difference."""
-        assert self.expected is not None
-        n_classes = len(self.contrasts)
-        gaps = math.sqrt(n_classes) * target[:, -1] - self.expected
-        # Private labels shorten their parties differently from random ones: not a sign of a shift.
-        misjudged = MISJUDGED**2 * float(np.mean(self.expected**2))
+    def _gaps(self, mean: Array, mechanism: Mechanism) -> tuple[Array, Array]:
+        """Private minus public mean feature, and the variance of the difference.
+
+        In whitened coordinates the public one is 0.
+        """
+        n_classes = self.n_classes
+        gaps = math.sqrt(n_classes) * self._released(mean)[1:, -1]
         noise = n_classes * self._noise(mechanism) ** 2
-        return gaps, np.full(len(gaps), noise + self._sampling(mechanism) + misjudged)
+        sampling = self._private(mechanism) + 1.0 / len(self.features)
+        return gaps, np.full(len(gaps), noise + sampling)
 
-    def _shares(self, target: Array, white: Array, mechanism: Mechanism) -> Array | None:
-        if self.expected is None or not surprise(*self._gaps(target, mechanism)) > ALARM:
+    def _rows(self, white: Array, mean: Array, mechanism: Mechanism) -> Array | None:
+        """A weight for each auxiliary row, where the private mean feature asks for it."""
+        if not self.with_mean or not surprise(*self._gaps(mean, mechanism)) > ALARM:
             return None
-        gaps, variances = self._gaps(target, mechanism)
-        moved = white.mean(axis=0) + shrink(gaps, variances)
+        gaps, variances = self._gaps(mean, mechanism)
+        moved = shrink(gaps, variances)
         aim = np.clip(moved, white.min(axis=0), white.max(axis=0))
         return tilt(white, aim, float(variances[0]))
 
 
-def _contrasts(n_classes: int, with_mean: bool) -> Array:
-    """Q, and for the mean feature a column that makes it a rotation of all classes."""
-    differences = class_basis(n_classes)
-    if not with_mean:
-        return differences
-    return np.column_stack([differences, np.full(n_classes, n_classes**-0.5)])
+@lru_cache(maxsize=2)
+def _simulate(
+    auxiliary: AuxiliarySet, samples_each: int, with_mean: bool
+) -> tuple[Whitening, Array, Array, Array, SimulatedParties]:
+    """What depends neither on ε nor on the number of units, kept for the next of them."""
+    features: Array = auxiliary.features
+    whitening = Whitening.of(features, centred=True)
+    contrasts, signal = class_basis(auxiliary.n_classes), signal_shares(whitening.values)
+    white = features @ whitening.map(whitening.rank)
+    centre: Array = white.mean(axis=0)
+    white -= centre
+    simulated = SimulatedParties.labelled(
+        white, signal, contrasts, samples_each, with_mean=with_mean
+    )
+    return whitening, centre, signal, contrasts, simulated

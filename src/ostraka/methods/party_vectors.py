@@ -33,7 +33,7 @@ from ostraka.public.whitening import Whitening
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball
 
-__all__ = ["Directions", "choose_directions", "party_means", "round_blocks"]
+__all__ = ["Directions", "choose_directions", "round_blocks"]
 
 NUMBERS_AT_ONCE = 2**24
 MOST_NUMBERS = 2**14
@@ -58,17 +58,22 @@ def choose_directions(
     n_classes: int,
     n_units: int,
     promise: Promise,
-    signal: float,
+    *,
+    signal: float = 1.0,
+    first_rows: int = 0,
 ) -> Directions:
-    """The k that keeps most of a signal of this size, from public values."""
+    """The k that keeps most of a signal of this size, from public values.
+
+    `first_rows`: so many rows of a vector come before those of the directions.
+    """
     n_columns = simulated.sums.shape[2]
-    lengths, factors = simulated.radii, simulated.kept
-    dimensions = np.arange(1.0, whitening.rank + 1.0) * n_columns
+    lengths, factors = simulated.radii[first_rows:], simulated.kept[first_rows:]
+    dimensions = (np.arange(1.0, whitening.rank + 1.0) + first_rows) * n_columns
     moves = 2.0 * lengths / n_units
     spread = l2_variance(promise.epsilon, promise.delta, moves, dimensions)
-    values = whitening.values[: max(1, MOST_NUMBERS // n_columns)]
+    values = whitening.values[: max(1, MOST_NUMBERS // n_columns - first_rows)]
     k = best_k(values, spread / (signal * factors) ** 2, n_classes, n_auxiliary)
-    grid, ball = lattice(float(lengths[k - 1]), k * n_columns)
+    grid, ball = lattice(float(lengths[k - 1]), (k + first_rows) * n_columns)
     return Directions(k=k, grid=grid, ball=ball, clip_factor=float(factors[k - 1]))
 
 
@@ -82,19 +87,6 @@ def round_blocks(
         with quietly():
             units = ball.round_entries(means(part) / grid)
         yield list(part.names), units
-
-
-def party_means(white: Array, values: Array, starts: NDArray[np.intp]) -> Array:
-    """(1/n_j) Σ_i z_i v_iᵀ for every party, as rows; 0 for a party without samples."""
-    sizes = np.diff(starts)
-    filled = np.flatnonzero(sizes)
-    sums = np.zeros((len(sizes), white.shape[1], values.shape[1]))
-    # Column by column, and without a matrix product: see `own_products`.
-    for column in range(values.shape[1] if filled.size else 0):
-        products = white * values[:, [column]]
-        sums[filled, :, column] = np.add.reduceat(products, starts[:-1][filled], axis=0)
-    means: Array = sums.reshape(len(sizes), -1) / np.maximum(sizes, 1)[:, np.newaxis]
-    return means
 
 
 def _blocks(sizes: NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]]:

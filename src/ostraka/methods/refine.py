@@ -19,7 +19,7 @@ rehearsal.
 Why it helps: where the start is right, a party sends next to nothing, so the ball is small, and so
 is the noise. The correction is the slope of the loss on private rows, so it does not matter how far
 auxiliary rows are from them. It takes one step of Newton's method, with the curvature from the
-auxiliary set, then one step of self-training as in the other methods; with `shift` a shorter step
+auxiliary set, then one step of self-training as in the other methods; with `shift` a whole step
 and no self-training, which would give unlike auxiliary rows the last word. It pays where the first
 round is already accurate: at large ε, with many parties. One such round is enough: a third would
 find less than it costs.
@@ -51,7 +51,8 @@ from ostraka.methods.base import (
     whole,
 )
 from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
-from ostraka.methods.party_vectors import choose_directions, party_means, round_blocks
+from ostraka.methods.party_means import party_means
+from ostraka.methods.party_vectors import choose_directions, round_blocks
 from ostraka.methods.simulated import SimulatedParties
 from ostraka.party.products import own_products
 from ostraka.party.rows import Parties
@@ -75,8 +76,11 @@ Nobody is sure of everything.
 """
 CONTRAST = 0.5
 """What is left of the labels is assumed to be this share of them, to choose directions."""
-STEP, STEP_ALONE = 0.5, 0.25
-"""Lengths of Newton's step, with self-training after it and without."""
+STEP, STEP_ALONE = 0.5, 1.0
+"""Lengths of Newton's step, with self-training after it and without.
+
+Self-training would make more of a whole step than there is in it.
+"""
 LEAST_CURVATURE = 0.02
 
 

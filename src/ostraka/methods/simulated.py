@@ -11,6 +11,7 @@ Public: nothing here sees private data, and only accuracy depends on it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
@@ -18,11 +19,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ostraka.methods.party_means import party_covariances
 from ostraka.solve.losses import Array
 
 __all__ = ["N_SIMULATED", "SimulatedParties"]
 
 N_SIMULATED = 300
+N_MODELS = 15
+LOG_APART = (math.log(0.5), math.log(8.0))
+"""How far apart classes are: from labels that are mostly chance to hardly any."""
+RAREST = 1e-3
+UNEVEN = 0.5
+"""How uneven classes are: the parameter of a Dirichlet law [Jeffreys 1946]."""
 MOST_SAMPLES = 200
 LEAST_RADIUS = 2.0**-300
 """For an auxiliary set without extent: even values this small have a lattice in doubles."""
@@ -49,6 +57,40 @@ class SimulatedParties:
         rows = generator.integers(0, len(white), (N_SIMULATED, n))
         drawn = values(rows, generator)
         return cls(np.stack([white[own].T @ party for own, party in zip(rows, drawn)]) / n)
+
+    @classmethod
+    def labelled(
+        cls,
+        white: Array,
+        signal: Array,
+        contrasts: Array,
+        samples_each: int,
+        *,
+        with_mean: bool = False,
+        seed: int = 0,
+    ) -> SimulatedParties:
+        """What parties send (`party_covariances`) whose labels come from random softmax models.
+
+        Weights as the signal is assumed to be spread over directions, classes more or less apart,
+        and more or less common.
+        """
+        generator = np.random.default_rng(seed)
+        n, n_classes = min(samples_each, MOST_SAMPLES), len(contrasts)
+        per_model = N_SIMULATED // N_MODELS
+        starts = np.arange(per_model + 1) * n
+        vectors = []
+        for _ in range(N_MODELS):
+            drawn = generator.standard_normal((len(signal), n_classes))
+            scores = white @ (drawn * np.sqrt(signal)[:, np.newaxis])
+            apart = math.exp(generator.uniform(*LOG_APART))
+            common = np.log(generator.dirichlet(np.full(n_classes, UNEVEN)) + RAREST)
+            noise = generator.gumbel(size=scores.shape)
+            labels = (apart * scores + common + noise).argmax(axis=1)
+            rows = generator.integers(0, len(white), per_model * n)
+            vectors.append(
+                party_covariances(white[rows], contrasts[labels[rows]], starts, with_mean=with_mean)
+            )
+        return cls(np.concatenate(vectors).reshape(N_SIMULATED, white.shape[1] + 1, -1))
 
     @property
     def lengths(self) -> Array:

@@ -2,7 +2,7 @@
 
     letter    name here      meaning
     X         features       N rows, p columns
-    C         –              XᵀX/N = U diag(c) Uᵀ, c descending
+    C         –              XᵀX/N = U diag(c) Uᵀ, c descending; `centred`: of X less its mean
     c, U      values, basis  the r directions in which the set has any extent
     W_k       map(k)         U_k diag(c_k)^{−1/2}: (XW_k)ᵀ(XW_k)/N = I
 
@@ -54,13 +54,14 @@ class Whitening:
     basis: Array
 
     @classmethod
-    def of(cls, features: Features) -> Whitening:
-        """From the second moment, which is summed in blocks of rows."""
+    def of(cls, features: Features, *, centred: bool = False) -> Whitening:
+        """From the second moment, which is summed in blocks of rows; or from the covariance."""
         n, p = features.shape
         moment = np.zeros((p, p))
+        mean = np.asarray(features.mean(axis=0)).ravel() if centred else 0.0
         for start in range(0, n, BLOCK_ROWS):
             block = features[start : start + BLOCK_ROWS]
-            block = block.toarray() if is_sparse(block) else block
+            block = (block.toarray() if is_sparse(block) else block) - mean
             moment += block.T @ block
         values, basis = np.linalg.eigh(moment / n)
         values, basis = values[::-1], basis[:, ::-1]
@@ -74,8 +75,9 @@ class Whitening:
         return len(self.values)
 
     def map(self, k: int) -> Array:
-        """W_k."""
-        whitening: Array = self.basis[:, :k] / np.sqrt(self.values[:k])
+        """W_k; 0 for a set without extent."""
+        extents = self.values[:k] > np.finfo(np.float64).tiny
+        whitening: Array = self.basis[:, :k] * (extents / np.sqrt(self.values[:k]))
         return whitening
 
     @property

@@ -74,13 +74,14 @@ class LinearModel:
     def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
         """The model's probabilities, a column per class.
 
-        After noise they are no longer calibrated.
+        Those of `auto`, `moments` and `cells` are calibrated on what was released; after the noise
+        of other methods they are not.
         """
-        z = self.scores(samples)
-        z = np.stack([np.zeros_like(z), z], axis=1) if z.ndim == 1 else z
-        p: NDArray[np.float64] = np.exp(z - z.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        return p
+        return _softmax(self.scores(samples))
+
+    def probabilities(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same of rows that are features already."""
+        return _softmax(features @ self.weights)
 
     def score(self, samples: Samples, labels: Any) -> float:
         """The share of samples whose class is right.
@@ -106,6 +107,13 @@ class LinearModel:
         except NonFiniteError as error:
             raise NonFiniteError(error.what, row=start + error.row) from None
         return z
+
+
+def _softmax(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    z = np.stack([np.zeros_like(z), z], axis=1) if z.ndim == 1 else z
+    p: NDArray[np.float64] = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return p
 
 
 def _rows_at_once(n_columns: int) -> int:

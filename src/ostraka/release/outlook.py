@@ -1,12 +1,18 @@
 """How good a model can be expected to be: what is known of that without asking anybody again.
 
     name here   meaning
-    agreement   how often models of a rehearsal on made-up labels were right; the poll knew it
+    kept        how much of what can be learnt without privacy models of a rehearsal learnt; the
+                poll knew it
+    accuracy    how often the model takes itself to be right: the mean probability, over the
+                auxiliary samples, of the class that it chooses
+    off         how far from the truth that is, four times out of five
     shares      how common each class is among the parties, from what was released
     deviation   by how much noise typically moves such a share
 
-All of it is public: the rehearsal saw public samples alone, and the shares are computed from the
-noisy statistic. None of it is the accuracy of this model, which nobody has measured.
+All of it is public: the rehearsal saw public samples alone, and everything else is computed from
+the noisy statistic. `off` grows with the noise; its two constants were measured on tables with
+natural and with dealt parties (docs/comparison.md), and cover no auxiliary samples that are unlike
+the private ones.
 """
 
 from __future__ import annotations
@@ -20,6 +26,10 @@ from ostraka.errors import FormatError, ParameterError
 
 __all__ = ["Outlook"]
 
+LEAST_OFF, OFF_PER_DEVIATION = 0.03, 0.25
+"""off² is the square of the first, plus the second for each unit of `deviation`."""
+EARLIER = {"agreement", "shares", "deviation"}
+"""What releases of format 3 say; how often a rehearsal was right meant something else then."""
 TOO_NOISY = 0.15
 """Where noise moves a share by more than this, the commonest class cannot be told."""
 
@@ -29,35 +39,63 @@ TOO_NOISY = 0.15
 class Outlook:
     """What to expect; None where nothing is known."""
 
-    agreement: float | None = None
+    kept: float | None = None
+    accuracy: float | None = None
+    off: float | None = None
     shares: tuple[float, ...] | None = None
     deviation: float | None = None
 
     def __post_init__(self) -> None:
-        shares = (self.agreement, *(self.shares or ()))
-        deviation = 0.0 if self.deviation is None else self.deviation
-        numbers = (*shares, self.deviation)
+        shares = (self.kept, self.accuracy, *(self.shares or ()))
+        sizes = (self.off, self.deviation)
+        numbers = (*shares, *sizes)
         known = all(each is None or type(each) is float for each in numbers)
         if not (
             known
             and all(each is None or 0.0 <= each <= 1.0 for each in shares)
-            and 0.0 <= deviation < math.inf
+            and all(each is None or 0.0 <= each < math.inf for each in sizes)
         ):
             raise ParameterError("outlook", got=numbers, allowed="shares from 0 to 1, or none")
         if (self.shares is None) is not (self.deviation is None):
             raise ParameterError("outlook", got=numbers, allowed="shares with their deviation")
+        if (self.accuracy is None) is not (self.off is None):
+            raise ParameterError("outlook", got=numbers, allowed="an accuracy with its error")
+
+    @classmethod
+    def of(cls, kept: float | None, accuracy: float, shares: Any, deviation: float) -> Outlook:
+        """From noisy shares, which need not be possible ones."""
+        off = math.sqrt(LEAST_OFF**2 + OFF_PER_DEVIATION * deviation)
+        held = [min(max(float(share), 0.0), 1.0) for share in shares]
+        total = sum(held)
+        possible = [share / total if total > 0.0 else 1.0 / len(held) for share in held]
+        return cls(
+            kept=kept,
+            accuracy=min(max(float(accuracy), 0.0), 1.0),
+            off=off,
+            shares=tuple(possible),
+            deviation=float(deviation),
+        )
 
     def describe(self, classes: tuple[Any, ...]) -> str:
         """The same in sentences."""
-        return " ".join((self._say_rehearsal(), self._guessing(classes), UNMEASURED)).strip()
+        sentences = (self._say_accuracy(), self._guessing(classes), self._say_kept(), UNMEASURED)
+        return " ".join(each for each in sentences if each)
 
-    def _say_rehearsal(self) -> str:
-        if self.agreement is None:
+    def _say_accuracy(self) -> str:
+        if self.accuracy is None or self.off is None:
+            return ""
+        low, high = (min(max(self.accuracy + sign * self.off, 0.0), 1.0) for sign in (-1, 1))
+        return (
+            f"By what was released, the model is right for about {self.accuracy:.0%} of such "
+            f"samples (four times out of five between {low:.0%} and {high:.0%})."
+        )
+
+    def _say_kept(self) -> str:
+        if self.kept is None:
             return ""
         return (
-            f"In a rehearsal on made-up labels, models like this one were right for "
-            f"{self.agreement:.0%} of the samples. Real labels are usually harder: take it as the "
-            "best case."
+            f"In a rehearsal on labels made of the public samples, models like this one learnt "
+            f"{self.kept:.0%} of what can be learnt without privacy."
         )
 
     def _guessing(self, classes: tuple[Any, ...]) -> str:
@@ -84,7 +122,9 @@ class Outlook:
         try:
             content = json.loads(text)
             shares = content["shares"]
-            if set(content) != {"agreement", "shares", "deviation"}:
+            if set(content) == EARLIER:
+                content = {name: content[name] for name in ("shares", "deviation")}
+            elif set(content) != {"accuracy", "deviation", "kept", "off", "shares"}:
                 raise ValueError
             if shares is not None and not (isinstance(shares, list) and len(shares) == n_classes):
                 raise ValueError
@@ -95,6 +135,5 @@ class Outlook:
 
 
 UNMEASURED = (
-    "How good this very model is, nobody has measured: try it on labelled rows that anybody may "
-    "see."
+    "Nobody has measured how good this very model is: try it on labelled rows that anybody may see."
 )

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from ostraka.methods.party_vectors import party_means
+from ostraka.methods.party_means import party_means
 from ostraka.solve.losses import Array
 
 SIZES = [3, 0, 1, 10, 0, 0, 2]

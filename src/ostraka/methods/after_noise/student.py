@@ -1,0 +1,92 @@
+"""A student: a model that learns the answers of another one on the public auxiliary set, for free.
+
+    letter  name here      meaning
+    X       features       public auxiliary features, N×p, and q (`rows`) a weight for each row
+    S       scores         of the teacher, N×K
+    W, b    –              the ridge fit of onehot(argmax S) on X, with an intercept b
+    a       –              a factor that makes softmax(a·score) as sure as the teacher is
+
+Where classes hardly overlap, the teacher is mostly right, and its own answers on X show a line that
+is straighter than the one that noise has bent. Where they overlap, answers lose what probabilities
+say, and a student would be worse.
+
+A linear model has no intercept of its own here: it has the direction u with Xu = 1, which is there
+if the map to features appends a constant, and the nearest to it otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ostraka.methods.after_noise.denoise import uniform
+from ostraka.solve.losses import Array
+
+__all__ = ["add_bias", "covary", "softmax", "soften", "sureness", "teach"]
+
+SUREST = 1e4
+"""The largest a."""
+LEAST_SURE = -8.0
+BISECTIONS = 30
+
+
+def add_bias(features: Array, weights: Array, bias: Array) -> Array:
+    """Weights of x whose scores are those of `weights` plus `bias`."""
+    return np.asarray(weights + np.outer(_constant_direction(features), bias))
+
+
+def teach(
+    features: Array, scores: Array, penalty: float | None = None, rows: Array | None = None
+) -> Array:
+    """Weights of x: the ridge fit of the teacher's answers, penalty K/N unless another is given."""
+    n, n_classes = scores.shape
+    weights = uniform(features) if rows is None else rows
+    answers = np.eye(n_classes)[scores.argmax(axis=1)]
+    weighted = features * weights[:, np.newaxis]
+    mean, shares = weighted.sum(axis=0), weights @ answers
+    gram = weighted.T @ features - np.outer(mean, mean)
+    gram[np.diag_indices_from(gram)] += n_classes / n if penalty is None else penalty
+    fitted = np.linalg.solve(gram, weighted.T @ answers - np.outer(mean, shares))
+    return add_bias(features, fitted, shares - mean @ fitted)
+
+
+def soften(scores: Array, measure: Callable[[Array], float], aim: float) -> float:
+    """a: where a measure of softmax(a·S) that grows with a is the aim."""
+    low, high = LEAST_SURE, math.log(SUREST)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2.0
+        below = measure(softmax(math.exp(middle) * scores)) < aim
+        low, high = (middle, high) if below else (low, middle)
+    return math.exp((low + high) / 2.0)
+
+
+def covary(scores: Array, labels: Array, rows: Array | None = None) -> float:
+    """Σ_i q_i ⟨S_i, P_i⟩."""
+    weights = uniform(scores) if rows is None else rows
+    return float(weights @ np.einsum("ij,ij->i", scores, labels))
+
+
+def sureness(probabilities: Array, rows: Array | None = None) -> float:
+    """The mean probability of the class that is chosen: how often a model thinks it is right."""
+    weights = uniform(probabilities) if rows is None else rows
+    return float(weights @ probabilities.max(axis=1))
+
+
+def softmax(scores: Array) -> Array:
+    """Probabilities, row by row."""
+    powers: Array = scores - scores.max(axis=1, keepdims=True)
+    np.exp(powers, out=powers)
+    powers /= powers.sum(axis=1, keepdims=True)
+    return powers
+
+
+def _constant_direction(features: Array) -> Array:
+    """u."""
+    constant = np.flatnonzero((features == features[0]).all(axis=0) & (features[0] != 0.0))
+    if constant.size:
+        direction = np.zeros(features.shape[1])
+        direction[constant[-1]] = 1.0 / features[0, constant[-1]]
+        return direction
+    return np.asarray(np.linalg.lstsq(features, np.ones(len(features)), rcond=1e-10)[0])
