@@ -76,6 +76,13 @@ compare: .venv/dev
 	$(BIN)/ostraka compare har --rare 0.1 --methods auto,moments,cells,consensus,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har
 	$(BIN)/ostraka compare har --rare 0.1 --shift --methods auto,moments,cells,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har-told
 	$(BIN)/ostraka compare har --shift --methods auto,moments,cells,refine --inv-epsilon 0.1,0.3,1,3 --out docs/shift/har-alike-told
+	$(BIN)/python docs/comparison/natural_tables.py $(OSTRAKA_DATA) comparison/tables
+	$(BIN)/ostraka compare comparison/tables/fars-dealt.csv --label-column INJURY_SEVERITY --parties 1000 --samples-each 50 --public-rows 5000 $(NATURAL) --out docs/comparison/fars-dealt
+	$(BIN)/ostraka compare comparison/tables/fars-ages.csv --label-column INJURY_SEVERITY --party-column party --public-rows 5000 $(NATURAL) --out docs/comparison/fars-ages
+	$(BIN)/ostraka compare comparison/tables/fars-states.csv --label-column INJURY_SEVERITY --party-column party --public-rows 5000 $(NATURAL) --out docs/comparison/fars-states
+	$(BIN)/ostraka compare comparison/tables/bank-groups.csv --label-column y --party-column party --public-rows 3000 $(NATURAL) --out docs/comparison/bank-groups
+	$(BIN)/ostraka compare comparison/tables/bank-dealt.csv --label-column y --parties 300 --samples-each 100 --public-rows 3000 $(NATURAL) --out docs/comparison/bank-dealt
+NATURAL := --methods auto,moments,cells,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
 KDD_METHODS := auto,moments,cells,consensus-paper,batch,soft,avg,pate,dp-gd,dp-fedavg,local-dp,pooled
 URLS_METHODS := auto,moments,cells,consensus,consensus-paper,batch,soft,avg,pate,pate-confident,dp-gd,dp-fedavg,dp-gd-public,local-dp,pooled
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from ostraka.experiments import noise_trials
 from ostraka.experiments.noise_trials import (
     accuracy,
     exponential_noise,
     noisy_accuracies,
+    qualities,
     unit_noise,
     weights_of,
 )
@@ -89,3 +93,37 @@ def test_the_model_without_noise_is_the_vector_on_its_grid() -> None:
     weights -= weights.mean(axis=1, keepdims=True)
     vector = (100 * method.round_parameters(weights[np.newaxis])[0]).tolist()
     assert np.abs(weights_of(vector, method, mechanism) - weights).max() < 2.0 * mechanism.grid
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_an_accuracy_knows_how_it_is_made_up(n_classes: int) -> None:
+    """As scikit-learn finds it, with every sample as often as it is repeated."""
+    test = a_test_set(n_classes)
+    shape = (3, 5) if n_classes == 2 else (3, 5, n_classes)
+    models = np.random.default_rng(2).standard_normal(shape)
+    for weights, found in zip(models, qualities(models, test), strict=True):
+        scores = test.features @ weights
+        chosen = scores >= 0.0 if n_classes == 2 else scores.argmax(axis=1)
+        assert float(found) == pytest.approx(one_by_one(weights, test), abs=1e-12)
+        expected = balanced_accuracy_score(test.labels, chosen, sample_weight=test.repeats)
+        assert found.balanced == pytest.approx(expected, abs=1e-12)
+        if n_classes > 2:
+            assert found.area is None
+            continue
+        area = roc_auc_score(test.labels, scores, sample_weight=test.repeats)
+        assert found.area == pytest.approx(area, abs=1e-12)
+
+
+def test_two_columns_of_scores_are_one_difference() -> None:
+    test = a_test_set(2)
+    columns = np.random.default_rng(2).standard_normal((1, 5, 2))
+    (both,) = qualities(columns, test)
+    (one,) = qualities(columns[:, :, 1] - columns[:, :, 0], test)
+    assert (both, both.balanced) == (one, one.balanced)
+    assert both.area == pytest.approx(one.area)
+
+
+def test_a_class_that_is_not_there_does_not_count() -> None:
+    test = a_test_set(2)
+    (found,) = qualities(np.zeros((1, 5)), replace(test, labels=np.ones_like(test.labels)))
+    assert (float(found), found.balanced, found.area) == (1.0, 1.0, None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ostraka.experiments.engine import Trial
-from ostraka.experiments.results import rows_of, value_at, write_rows, write_run
+from ostraka.experiments.results import read_rows, rows_of, value_at, write_rows, write_run
 from ostraka.experiments.settings import Settings
 from ostraka.experiments.trial import Measured
 
@@ -38,6 +38,24 @@ def test_means_deviations_and_counts_are_over_all_draws() -> None:
     assert (second.parties, second.trials, second.sd) == (20, 1, 0.0)
 
 
+def test_what_else_was_measured_is_gathered_too() -> None:
+    more = Measured(
+        method="auto",
+        calibration="pure",
+        inverse_epsilon=1.0,
+        accuracies=(0.8, 0.6),
+        balanced=(0.7, 0.5),
+        areas=(0.9,),
+        told=(0.75, 0.9),
+    )
+    (row,) = rows_of("har", [Trial(10, 0, (more,)), Trial(10, 1, (more,))])
+    assert row.balanced == pytest.approx(0.6)
+    assert row.area == pytest.approx(0.9)
+    assert row.told_off == pytest.approx((0.05 + 0.3) / 2.0)
+    (plain,) = rows_of("har", [Trial(10, 0, measured(0.5))])
+    assert (plain.balanced, plain.area, plain.told_off) == (None, None, None)
+
+
 def test_one_value_can_be_looked_up() -> None:
     rows = rows_of("har", TRIALS)
     found = value_at(rows, "soft", "tight", 20, 0.0)
@@ -52,7 +70,11 @@ def test_files_hold_the_rows(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "results.json").read_text()) == [asdict(row) for row in rows]
     with (tmp_path / "results.csv").open(newline="") as file:
         read = list(csv.DictReader(file))
-    assert [{name: str(value) for name, value in asdict(row).items()} for row in rows] == read
+    assert [
+        {name: "" if value is None else str(value) for name, value in asdict(row).items()}
+        for row in rows
+    ] == read
+    assert read_rows(tmp_path, "har") == rows
     assert list(read[0]) == [
         "task",
         "method",
@@ -62,6 +84,9 @@ def test_files_hold_the_rows(tmp_path: Path) -> None:
         "mean",
         "sd",
         "trials",
+        "balanced",
+        "area",
+        "told_off",
     ]
 
 

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError, count, number
 from ostraka.experiments.engine import Backend, run_trials
-from ostraka.experiments.noise_trials import accuracies
+from ostraka.experiments.noise_trials import Quality, qualities
 from ostraka.experiments.peers import PEERS
 from ostraka.experiments.peers.data import PeerData
 from ostraka.experiments.results import Row, rows_of, write_rows
@@ -37,6 +37,7 @@ from ostraka.experiments.tasks import (
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 from ostraka.mechanism.laws import Exact
+from ostraka.methods.after_noise.student import softmax, sureness
 from ostraka.methods.base import Work
 from ostraka.party.training.votes import count_linear_votes
 from ostraka.poll import Poll
@@ -63,6 +64,8 @@ __all__ = [
 OURS = ("auto", "moments", "cells", "consensus", "consensus-paper", "refine")
 PURE_ONLY = ("cells", "consensus-paper")
 """`cells` has no use for a δ; the other is there for comparison with `soft`."""
+CALIBRATED = ("auto", "moments", "cells")
+"""Their probabilities mean something."""
 NO_NOISE = 1e12
 """The ε that stands for 1/ε = 0."""
 PAPERS = ("batch", "soft", "avg")
@@ -267,17 +270,13 @@ def _others(
             continue
         if not PEERS[name].private:
             found = PEERS[name].accuracies(given, 1.0, settings.delta, own(name), 1)
-            yield Measured(
-                method=name, calibration="none", inverse_epsilon=0.0, accuracies=tuple(found)
-            )
+            yield _measured(name, "none", 0.0, found)
             continue
         for inverse in settings.inverse_epsilons:
             found = PEERS[name].accuracies(
                 given, 1.0 / inverse, settings.delta, own(name, str(inverse)), settings.draws
             )
-            yield Measured(
-                method=name, calibration="delta", inverse_epsilon=inverse, accuracies=tuple(found)
-            )
+            yield _measured(name, "delta", inverse, found)
 
 
 def _ours(
@@ -309,13 +308,32 @@ def _ours(
                 else:
                     poll = make(name, epsilon)
                     models = _shake(poll, _sum_up(poll, drawn), generator, settings.draws)
-                found = tuple(accuracies(np.stack(models), drawn.test))
-                yield Measured(
-                    method=name,
-                    calibration="delta" if delta else "pure",
-                    inverse_epsilon=inverse,
-                    accuracies=found,
-                )
+                found = qualities(np.stack(models), drawn.test)
+                told: tuple[float, ...] = ()
+                if name in CALIBRATED:
+                    told = tuple(_told(weights, drawn.auxiliary.features) for weights in models)
+                promise = "delta" if delta else "pure"
+                yield replace(_measured(name, promise, inverse, found), told=told)
+
+
+def _measured(method: str, calibration: str, inverse: float, found: Sequence[float]) -> Measured:
+    """With all that is known about each accuracy."""
+    known = [each for each in found if isinstance(each, Quality)]
+    return Measured(
+        method=method,
+        calibration=calibration,
+        inverse_epsilon=inverse,
+        accuracies=tuple(float(each) for each in found),
+        balanced=tuple(each.balanced for each in known),
+        areas=tuple(each.area for each in known if each.area is not None),
+    )
+
+
+def _told(weights: Array, features: Array) -> float:
+    """How often a model says that it is right."""
+    scores = features @ weights
+    scores = np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
+    return sureness(softmax(scores))
 
 
 def _poll(
@@ -399,7 +417,7 @@ def describe_methods(settings: CompareSettings) -> list[Described]:
             "auto",
             "ε, pure; or (ε, δ)",
             "coordinator, one upload",
-            "none: chosen on made-up labels of the auxiliary set",
+            "none: chosen by a rehearsal on the auxiliary set",
         ),
         "moments": Described(
             "moments", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"
@@ -449,28 +467,50 @@ def _as_markdown(rows: Sequence[Described]) -> str:
     return "\n".join(lines) + "\n"
 
 
+MEASURES: Final[dict[str, str]] = {
+    "mean": "Accuracy",
+    "balanced": "Balanced accuracy, the mean over classes of how many of each are found",
+    "area": "AUC, how often a sample of the second class gets a higher score than one of the first",
+    "told_off": "How far a model's own estimate of its accuracy is from it, on average",
+}
+"""What a row may hold, and what to call it."""
+
+
 def _means(rows: Sequence[Row], settings: CompareSettings) -> str:
-    """Mean accuracies, a row per method and promise; the best private one at each ε in bold."""
+    """A table for each measure, a line per method and promise."""
     private = [row for row in rows if row.calibration != "none" and row.inv_epsilon > 0.0]
-    best = {
-        inverse: max(row.mean for row in private if row.inv_epsilon == inverse)
-        for inverse in settings.inverse_epsilons
-    }
-    lines = [
-        "| 1/ε | | " + " | ".join(f"{inverse:g}" for inverse in settings.inverse_epsilons) + " |"
+    tables = []
+    for measure, title in MEASURES.items():
+        held = [row for row in private if getattr(row, measure) is not None]
+        if held:
+            caption = "" if measure == "mean" else f"{title}:\n\n"
+            tables.append(caption + _table_of(held, settings, measure))
+    references = [f"`{row.method}` {row.mean:.3f}" for row in rows if row.calibration == "none"]
+    return "\n\n".join(tables) + f"\n\nNot private: {', '.join(references) or 'none'}.\n"
+
+
+def _table_of(rows: Sequence[Row], settings: CompareSettings, measure: str) -> str:
+    """The best private number at each ε in bold."""
+    best_of = min if measure == "told_off" else max
+    inverses = [
+        each for each in settings.inverse_epsilons if any(r.inv_epsilon == each for r in rows)
     ]
-    lines.append("|---|---|" + "---|" * len(settings.inverse_epsilons))
+    best = {
+        inverse: best_of(getattr(row, measure) for row in rows if row.inv_epsilon == inverse)
+        for inverse in inverses
+    }
+    lines = ["| 1/ε | | " + " | ".join(f"{inverse:g}" for inverse in inverses) + " |"]
+    lines.append("|---|---|" + "---|" * len(inverses))
     promises = {"pure": "ε", "delta": "(ε, δ)"}
-    for method, calibration in dict.fromkeys((row.method, row.calibration) for row in private):
+    for method, calibration in dict.fromkeys((row.method, row.calibration) for row in rows):
         means = {
-            row.inv_epsilon: row.mean
-            for row in private
+            row.inv_epsilon: getattr(row, measure)
+            for row in rows
             if (row.method, row.calibration) == (method, calibration)
         }
         cells = (
-            f"**{mean:.3f}**" if mean >= best[inverse] - 0.0005 else f"{mean:.3f}"
+            f"**{mean:.3f}**" if abs(mean - best[inverse]) <= 0.0005 else f"{mean:.3f}"
             for inverse, mean in sorted(means.items())
         )
         lines.append(f"| `{method}` | {promises[calibration]} | " + " | ".join(cells) + " |")
-    references = [f"`{row.method}` {row.mean:.3f}" for row in rows if row.calibration == "none"]
-    return "\n".join(lines) + f"\n\nNot private: {', '.join(references) or 'none'}.\n"
+    return "\n".join(lines)

@@ -207,8 +207,12 @@ def _read(folder: Path, n_parties: int, number: int) -> Trial | None:
     try:
         content = json.loads(_file(folder, n_parties, number).read_bytes())
         measured = [
-            Measured(**{**each, "accuracies": tuple(each["accuracies"])}) for each in content
+            Measured(**{name: _listed(value) for name, value in each.items()}) for each in content
         ]
         return Trial(n_parties, number, tuple(measured)) if measured else None
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
+
+
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -8,6 +8,7 @@ and all ε, and a comparison for each.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import final
 
 import numpy as np
 
@@ -18,9 +19,11 @@ from ostraka.methods.base import Method
 from ostraka.solve.losses import Array
 
 __all__ = [
+    "Quality",
     "accuracies",
     "accuracy",
     "noisy_accuracies",
+    "qualities",
     "weights_of",
     "unit_noise",
     "exponential_noise",
@@ -67,6 +70,41 @@ def accuracies(models: Array, test: Test) -> list[float]:
         models = models[:, :, 1] - models[:, :, 0]
     nothing = np.zeros(models.shape[1:])
     found: list[float] = noisy_accuracies(nothing, models, (1.0,), test)[0].tolist()
+    return found
+
+
+@final
+class Quality(float):
+    """An accuracy that also knows how it is made up.
+
+    `balanced`: the mean over classes of how many of each are found. `area`: with two classes, how
+    often a sample of the second gets a higher score than one of the first (AUC); otherwise None.
+    """
+
+    balanced: float
+    area: float | None
+
+
+def qualities(models: Array, test: Test) -> list[Quality]:
+    """Accuracies with what else there is to say, one for each model (n, d) or (n, d, K)."""
+    return [_quality(model, test) for model in models]
+
+
+def _quality(weights: Array, test: Test) -> Quality:
+    from sklearn.metrics import roc_auc_score
+
+    scores = np.asarray(test.features @ weights)
+    if scores.ndim == 2 and scores.shape[1] == 2:
+        scores = scores[:, 1] - scores[:, 0]
+    two = scores.ndim == 1
+    chosen = scores >= 0.0 if two else scores.argmax(axis=1)
+    repeats = test.repeats.astype(np.float64)
+    right = np.bincount(test.labels, weights=repeats * (chosen == test.labels))
+    there = np.bincount(test.labels, weights=repeats)
+    found = Quality(right.sum() / there.sum())
+    found.balanced = float(np.mean(right[there > 0.0] / there[there > 0.0]))
+    both = two and bool((there > 0.0).sum() == 2)
+    found.area = float(roc_auc_score(test.labels, scores, sample_weight=repeats)) if both else None
     return found
 
 

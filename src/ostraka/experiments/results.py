@@ -15,6 +15,7 @@ import numpy as np
 
 from ostraka.experiments.engine import Trial
 from ostraka.experiments.settings import Settings, versions
+from ostraka.experiments.trial import Measured
 from ostraka.files import write_atomically
 
 __all__ = ["Row", "read_rows", "rows_of", "value_at", "write_rows", "write_run"]
@@ -34,29 +35,39 @@ class Row:
     mean: float
     sd: float
     trials: int
+    balanced: float | None = None
+    area: float | None = None
+    told_off: float | None = None
+    """How far from its accuracy a model's own estimate of it is, on average."""
 
 
 def rows_of(task: str, trials: Iterable[Trial]) -> list[Row]:
     """Gather the accuracies of all trials, draw by draw."""
-    gathered: dict[tuple[str, str, int, float], list[float]] = defaultdict(list)
+    gathered: dict[tuple[str, str, int, float], list[Measured]] = defaultdict(list)
     for trial in trials:
         for each in trial.measured:
-            gathered[each.method, each.calibration, trial.n_parties, each.inverse_epsilon] += (
-                each.accuracies
-            )
-    return [
-        Row(
-            task,
-            method,
-            calibration,
-            parties,
-            inverse,
-            float(np.mean(values)),
-            float(np.std(values)),
-            len(values),
-        )
-        for (method, calibration, parties, inverse), values in gathered.items()
-    ]
+            key = (each.method, each.calibration, trial.n_parties, each.inverse_epsilon)
+            gathered[key].append(each)
+    return [_gather(task, key, found) for key, found in gathered.items()]
+
+
+def _gather(task: str, key: tuple[str, str, int, float], found: Sequence[Measured]) -> Row:
+    accuracies = [value for each in found for value in each.accuracies]
+    told = [abs(said - was) for each in found for said, was in zip(each.told, each.accuracies)]
+    return Row(
+        task,
+        *key,
+        float(np.mean(accuracies)),
+        float(np.std(accuracies)),
+        len(accuracies),
+        _mean([value for each in found for value in each.balanced]),
+        _mean([value for each in found for value in each.areas]),
+        _mean(told),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 def value_at(
@@ -103,8 +114,13 @@ def read_rows(folder: Path, task: str) -> list[Row]:
 
 
 def _row(cells: dict[str, str]) -> Row:
-    kinds = {"str": str, "int": int, "float": float}
-    return Row(*(kinds[str(field.type)](cells[field.name]) for field in fields(Row)))
+    kinds: dict[str, Any] = {"str": str, "int": int, "float": float, "float | None": _number}
+    return Row(*(kinds[str(field.type)](cells.get(field.name, "")) for field in fields(Row)))
+
+
+def _number(cell: str) -> float | None:
+    """Earlier runs did not measure everything."""
+    return float(cell) if cell else None
 
 
 def write_run(settings: Settings, panels: Sequence[int], folder: Path) -> None:

@@ -103,7 +103,11 @@ def split(
         public = public[(train.labels[public] % 2 == 0) | (generator.random(len(public)) < rare)]
     private, names = _natural(train, rest) if natural else _equal(rest, n_parties, task)
     features = task.prepare(train.samples[public], centre)
-    auxiliary = AuxiliarySet(features(train.samples[public]), data.classes)
+    shown = train.samples[public]
+    if isinstance(features, Preprocessing):  # the choice of a method looks at columns, too
+        auxiliary = AuxiliarySet(shown, data.classes, preprocessing=features)
+    else:
+        auxiliary = AuxiliarySet(features(shown), data.classes)
     parties = Parties.group(features(train.samples[private]), train.labels[private], names)
     repeats = np.ones_like(data.test.labels) if data.test.repeats is None else data.test.repeats
     return Split(auxiliary, parties, Test(features(data.test.samples), data.test.labels, repeats))

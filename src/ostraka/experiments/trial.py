@@ -51,6 +51,12 @@ class Measured:
     """ "none" for what needs no noise."""
     inverse_epsilon: float
     accuracies: tuple[float, ...]
+    balanced: tuple[float, ...] = ()
+    """The mean over classes of how many of each are found, where it was measured."""
+    areas: tuple[float, ...] = ()
+    """Under the ROC curve, with two classes."""
+    told: tuple[float, ...] = ()
+    """How often each model says that it is right, where it says so."""
 
 
 def run_trial(data: Dataset, settings: Settings, n_parties: int, trial: int) -> list[Measured]:

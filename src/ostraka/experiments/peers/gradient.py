@@ -37,7 +37,7 @@ settings and draws share one pass over the rows. It runs in single precision: th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import groupby, product
@@ -46,7 +46,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.experiments.noise_trials import accuracies
+from ostraka.experiments.noise_trials import accuracies, qualities
 from ostraka.experiments.peers.data import (
     DIRECTIONS,
     PeerData,
@@ -55,6 +55,7 @@ from ostraka.experiments.peers.data import (
     gaussian_scale,
     narrow_data,
 )
+from ostraka.experiments.tasks import Test
 from ostraka.mechanism.geometry import class_basis
 from ostraka.solve.losses import Array
 
@@ -158,7 +159,7 @@ def tune(
         :SHORTLIST
     ]
     winner = shortlist[best(measure([grid[position] for position in shortlist], n_draws=n_draws))]
-    return measure([grid[winner]], n_draws=n_draws)[0]
+    return measure([grid[winner]], n_draws=n_draws, judge=qualities)[0]
 
 
 def measure_settings(
@@ -169,6 +170,7 @@ def measure_settings(
     delta: float,
     generator: np.random.Generator,
     n_draws: int,
+    judge: Callable[[Array, Test], Sequence[float]] = accuracies,
 ) -> list[list[float]]:
     """Accuracies of every setting, in the order given.
 
@@ -186,9 +188,8 @@ def measure_settings(
         for schedule, weights in zip(batch, models):
             for public in (False, True):
                 if schedule in finishes[public]:
-                    results[replace(schedule, public=public)] = accuracies(
-                        finish(narrow, weights) if public else weights, narrow.test
-                    )
+                    ends = finish(narrow, weights) if public else weights
+                    results[replace(schedule, public=public)] = list(judge(ends, narrow.test))
     return [results[schedule] for schedule in grid]
 
 

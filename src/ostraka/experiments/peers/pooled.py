@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ostraka.experiments.noise_trials import qualities
 from ostraka.experiments.peers.data import PeerData
 
 __all__ = ["LAMBDAS", "logistic_regression"]
@@ -50,5 +51,6 @@ def _accuracy(data: PeerData, lambda_: float) -> float:
     model = LogisticRegression(C=strength, fit_intercept=False, max_iter=MOST_ITERATIONS).fit(
         parties.features, parties.labels
     )
-    right = model.predict(test.features) == test.labels
-    return float(right @ test.repeats) / test.n_samples
+    weights = model.coef_[0] if len(model.coef_) == 1 else model.coef_.T
+    found: float = qualities(weights[np.newaxis], test)[0]
+    return found
