@@ -102,7 +102,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "auto", "moments" and "cells" then also release numbers that show a difference, and
             weight the auxiliary samples where there is one; "refine" relies on them less. A
             `ShiftWarning` is given either way, where a difference shows.
-        penalty: the penalty of the ridge fits after the noise, for our own methods; None: it
+        objective: "accuracy", or "balanced" where rare classes count as much as common ones, for
+            "auto", "moments" and "cells"; None: accuracy. Costs no budget, and can be chosen later
+            by `release_.refit(objective=...)`.
+        penalty: the penalty of the fits after the noise, for our own methods; None: it
             depends on the noise. Another one can be tried afterwards, at no cost in budget:
             `release_.refit(penalty=...)`.
         start: for "refine", the earlier release to start from, or the path of one. It has cost its
@@ -152,6 +155,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         noise: str = "auto",
         shift: bool = False,
         penalty: float | None = None,
+        objective: str | None = None,
         start: Any = None,
         lambda_: float | None = None,
         calibration: str | None = None,
@@ -176,6 +180,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.noise = noise
         self.shift = shift
         self.penalty = penalty
+        self.objective = objective
         self.start = start
         self.lambda_ = lambda_
         self.calibration = calibration
@@ -397,6 +402,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "samples_each": self.samples_each,
             "shift": self.shift or None,
             "penalty": self.penalty,
+            "objective": self.objective,
             "start": self.start,
             "lambda_": self.lambda_,
             "calibration": self.calibration,

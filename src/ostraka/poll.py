@@ -34,7 +34,6 @@ from ostraka.errors import (
 )
 from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.student import sureness
 from ostraka.methods.base import Method, Options, Work
 from ostraka.methods.choose import choose, create
 from ostraka.methods.registry import METHODS
@@ -162,8 +161,9 @@ class Poll:
             least_parties: refuse to release for fewer protected units than this.
             assumed_public: what was read from private data because it is assumed to be public.
             came: whether these parties are already there, and not only expected.
-            options: `samples_each`, `shift`, `penalty`, `start` for our own methods, `lambda_`,
-                `calibration`, `loss` for the paper's, `ball` for "avg"; None means the default.
+            options: `samples_each`, `shift`, `penalty`, `objective`, `start` for our own methods,
+                `lambda_`, `calibration`, `loss` for the paper's, `ball` for "avg"; None means the
+                default.
 
         """
         given = {name: value for name, value in options.items() if value is not None}
@@ -454,10 +454,21 @@ class Poll:
             return Outlook(kept=rehearsed)
         with np.errstate(all="ignore"):
             shares, deviation = count_classes(mean, mechanism)
-            accuracy = sureness(model.probabilities(self.method.features))  # type: ignore[attr-defined]
+            accuracy = self._expect(mean, mechanism, model)
         if not (np.isfinite(shares).all() and math.isfinite(deviation) and math.isfinite(accuracy)):
             return Outlook(kept=rehearsed)
         return Outlook.of(rehearsed, accuracy, shares, deviation)
+
+    def _expect(self, mean: Array, mechanism: Mechanism, model: LinearModel) -> float:
+        """How often the model's choices are right, by the probabilities of what was released."""
+        method: Any = self.method
+        fair = model
+        if method.objective != "accuracy":
+            plain = replace(self, method=replace(method, objective="accuracy"))
+            fair = plain.model(mean, mechanism)
+        chosen = model.probabilities(method.features).argmax(axis=1)
+        own = np.take_along_axis(fair.probabilities(method.features), chosen[:, np.newaxis], axis=1)
+        return float(own.mean())
 
     def remake(
         self,
@@ -465,9 +476,18 @@ class Poll:
         certificate: Certificate,
         penalty: float | None,
         student: bool | None,
+        objective: str | None,
     ) -> LinearModel:
         """Another model from what was released: see `Release.refit`."""
-        chosen = {"penalty": Options(penalty=penalty).penalty, "student": student}
+        if objective is not None and not hasattr(self.method, "objective"):
+            allowed = f"none for method {self.method.name!r}, which does not tell class shares"
+            raise ParameterError("objective", got=objective, allowed=allowed)
+        wished = Options(penalty=penalty, objective=objective or "accuracy")
+        chosen = {
+            "penalty": wished.penalty,
+            "student": student,
+            "objective": None if objective is None else wished.objective,
+        }
         given = {name: value for name, value in chosen.items() if value is not None}
         method: Method = replace(self.method, **given)  # type: ignore[type-var]
         mechanism = self.mechanism(certificate.n_units)

@@ -71,8 +71,8 @@ def test_worlds_label_every_row_and_repeat() -> None:
         assert (world.labels == again.labels).all()
         assert (world.rows == again.rows).all()
         assert world.seed == again.seed
-        assert 0.3 <= world.guessing <= 0.97
-        assert world.guessing - 0.02 <= world.without_privacy() <= 1.0
+        assert 0.3 <= world.guess() <= 0.97
+        assert world.guess() - 0.02 <= world.without_privacy() <= 1.0
 
 
 def test_half_of_the_worlds_leave_out_the_column_that_is_the_label() -> None:
@@ -87,7 +87,7 @@ def test_half_of_the_worlds_leave_out_the_column_that_is_the_label() -> None:
     widths = [world.auxiliary.samples.shape[1] for world in by_column[:3]]
     assert sorted(widths) == [4, 4, 6], "three values each, or a number, are left out together"
     for world, width in zip(by_column, widths):
-        gained = world.without_privacy() - world.guessing
+        gained = world.without_privacy() - world.guess()
         assert gained > 0.5 if width == 4 else gained < 0.1
 
 
@@ -107,3 +107,12 @@ def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {row.tobytes() for row in small.features} <= {row.tobytes() for row in given.features}
     few = auxiliary(2, n=50)
     assert worlds.__wrapped__(few, 20, 5)[-1].auxiliary is few
+
+
+def test_choices_are_judged_by_row_or_by_class() -> None:
+    world = worlds(auxiliary(3), 30, 4)[-1]
+    one = np.full_like(world.labels, np.bincount(world.labels).argmax())
+    assert world.judge(one) == world.guess() == np.mean(one == world.labels)
+    assert world.judge(one, "balanced") == world.guess("balanced") == pytest.approx(1.0 / 3.0)
+    assert world.judge(world.labels, "balanced") == 1.0
+    assert 1.0 / 3.0 < world.without_privacy("balanced") <= 1.0

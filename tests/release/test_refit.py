@@ -161,3 +161,81 @@ def test_persons_are_what_the_sum_is_divided_by() -> None:
     assert release.statistic is not None
     wrong = poll.model(release.statistic, poll.mechanism(2))
     assert (wrong.weights != release.model.weights).any()
+
+
+def _rare(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Two overlapping classes, the second one rare."""
+    labels = (rng.random(n) < 0.08).astype(int)
+    return rng.normal(size=(n, 3)) + labels[:, np.newaxis] * np.array([1.5, 0.5, 0.0]), labels
+
+
+@pytest.mark.parametrize("method", ["moments", "cells"])
+def test_rare_classes_can_count_as_much_as_common_ones(method: str) -> None:
+    """At no cost: from the same release, with the same certificate."""
+    rng = np.random.default_rng(0)
+    public, (test, truth) = _rare(500, rng)[0], _rare(4000, rng)
+    poll = Poll.create(
+        public, classes=[0, 1], method=method, epsilon=3.0, parties=400, samples_each=20
+    )
+    tally = Tally(poll)
+    for party in range(400):
+        tally.add(poll.contribute(*_rare(20, rng), party))
+    plain = publish(poll, tally, Rehearsal(0))
+    balanced = plain.refit(objective="balanced")
+    found = {}
+    for name, outcome in (("plain", plain), ("balanced", balanced)):
+        chosen = outcome.predict(test)
+        recalls = [float(np.mean(chosen[truth == k] == k)) for k in (0, 1)]
+        found[name] = (float(np.mean(chosen == truth)), float(np.mean(recalls)))
+    assert found["balanced"][1] > found["plain"][1] + 0.1, "more of the rare class are found"
+    assert found["balanced"][0] < found["plain"][0]
+    assert balanced.certificate == plain.certificate
+    assert (balanced.refit(objective="accuracy").model.weights == plain.model.weights).all()
+    asked = Poll.create(
+        public,
+        classes=[0, 1],
+        method=method,
+        epsilon=3.0,
+        parties=400,
+        samples_each=20,
+        objective="balanced",
+    )
+    assert Poll.from_bytes(asked.to_bytes()).method.objective == "balanced"  # type: ignore[attr-defined]
+    again = asked.model(plain.statistic, asked.mechanism(400))  # type: ignore[arg-type]
+    assert (again.weights == balanced.model.weights).all()
+
+
+def test_what_a_balanced_model_gets_right_is_told_by_fair_probabilities() -> None:
+    rng = np.random.default_rng(1)
+    poll = Poll.create(
+        _rare(500, rng)[0],
+        classes=[0, 1],
+        method="moments",
+        epsilon=10.0,
+        parties=400,
+        samples_each=20,
+        objective="balanced",
+    )
+    tally = Tally(poll)
+    for party in range(400):
+        tally.add(poll.contribute(*_rare(20, rng), party))
+    outcome = publish(poll, tally, Rehearsal(0))
+    assert outcome.outlook.accuracy is not None
+    assert outcome.outlook.accuracy == pytest.approx(outcome.score(*_rare(4000, rng)), abs=0.06)
+
+
+@pytest.mark.parametrize("method", ["consensus", "refine"])
+def test_methods_without_class_shares_cannot_weigh_classes(method: str) -> None:
+    _, release = released(method)
+    with pytest.raises(ParameterError, match=r"objective = 'balanced'.*class shares"):
+        release.refit(objective="balanced")
+    with pytest.raises(ParameterError, match=r"objective"):
+        Case(method, 3).poll(objective="balanced")
+
+
+def test_other_objectives_are_refused() -> None:
+    _, release = released("cells")
+    with pytest.raises(ParameterError, match=r"objective = 'auc'.*balanced"):
+        release.refit(objective="auc")
+    with pytest.raises(ParameterError, match="objective"):
+        Case("moments", 2).poll(objective="best")

@@ -16,6 +16,7 @@ __all__ = [
     "CalibrationName",
     "MethodName",
     "NoiseName",
+    "ObjectiveName",
     "UnitName",
 ]
 
@@ -31,3 +32,10 @@ class CalibrationName(StrEnum):
 
     paper = "paper"
     tight = "tight"
+
+
+class ObjectiveName(StrEnum):
+    """What a model shall be good at."""
+
+    accuracy = "accuracy"
+    balanced = "balanced"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ostraka.cli.choices import ANY_NOISE, CalibrationName, MethodName, NoiseName
+from ostraka.cli.choices import ANY_NOISE, CalibrationName, MethodName, NoiseName, ObjectiveName
 from ostraka.cli.help import DATA, METHOD, OUTPUT, examples, option
 from ostraka.cli.options import (
     CALIBRATION,
@@ -25,6 +25,7 @@ from ostraka.cli.options import (
     METHODS,
     MODEL_OUT,
     NOISE,
+    OBJECTIVE,
     PENALTY,
     RADIUS,
     ROLL,
@@ -106,6 +107,7 @@ def learn(
     noise: Annotated[NoiseName, NOISE] = ANY_NOISE,
     shift: Annotated[bool, SHIFT] = False,
     penalty: Annotated[float | None, PENALTY] = None,
+    objective: Annotated[ObjectiveName | None, OBJECTIVE] = None,
     start: Annotated[Path | None, START] = None,
     local: Annotated[
         str,
@@ -201,6 +203,7 @@ def learn(
         noise=noise.value,
         shift=shift,
         penalty=penalty,
+        objective=None if objective is None else objective.value,
         start=first,
         ledger=ledger,
         calibration=None if calibration is None else calibration.value,

@@ -25,6 +25,7 @@ __all__ = [
     "METHODS",
     "MODEL_OUT",
     "NOISE",
+    "OBJECTIVE",
     "PENALTY",
     "RADIUS",
     "REDRAW",
@@ -116,6 +117,12 @@ PENALTY = option(
     "The penalty of the fit after the noise, for our own methods; by default it depends on the "
     "noise. Costs no budget.",
     of="number",
+)
+OBJECTIVE = option(
+    METHOD,
+    "What the model shall be good at, for auto, moments, cells: accuracy, or balanced, where rare "
+    "classes count as much as common ones. Costs no budget.",
+    of="objective",
 )
 START = option(
     METHOD,

@@ -14,6 +14,7 @@ from ostraka.cli.choices import (
     CalibrationName,
     MethodName,
     NoiseName,
+    ObjectiveName,
     UnitName,
 )
 from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, Command, Group, examples, option
@@ -29,6 +30,7 @@ from ostraka.cli.options import (
     LEAST_PARTIES,
     METHODS,
     NOISE,
+    OBJECTIVE,
     PENALTY,
     RADIUS,
     ROLL,
@@ -125,6 +127,7 @@ def create(
     noise: Annotated[NoiseName, NOISE] = ANY_NOISE,
     shift: Annotated[bool, SHIFT] = False,
     penalty: Annotated[float | None, PENALTY] = None,
+    objective: Annotated[ObjectiveName | None, OBJECTIVE] = None,
     start: Annotated[Path | None, START] = None,
     lambda_: Annotated[float | None, LAMBDA] = None,
     calibration: Annotated[CalibrationName | None, CALIBRATION] = None,
@@ -173,6 +176,7 @@ def create(
             samples_each=samples_each,
             shift=shift or None,
             penalty=penalty,
+            objective=None if objective is None else objective.value,
             start=first,
             lambda_=lambda_,
             calibration=None if calibration is None else calibration.value,

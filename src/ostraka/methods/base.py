@@ -53,6 +53,8 @@ Block: TypeAlias = tuple[list[str], Units]
 """Names, and their vectors as rows (a ball) or the counts (N, K) of their votes (ballots)."""
 Calibration: TypeAlias = Literal["paper", "tight"]
 """Whose sensitivities: those of Hamm et al. 2016, or the smallest that we can prove."""
+Objective: TypeAlias = Literal["accuracy", "balanced"]
+"""What a model shall be good at: rows as they are, or all classes alike."""
 Watch: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
@@ -81,6 +83,7 @@ class Options:
     samples_each: int = 10
     shift: bool = False
     penalty: float | None = None
+    objective: str = "accuracy"
     lambda_: float = 1e-4
     calibration: str = "tight"
     loss: str = "logistic"
@@ -94,6 +97,7 @@ class Options:
         object.__setattr__(self, "lambda_", number("lambda", self.lambda_, *LAMBDAS))
         if self.penalty is not None:
             object.__setattr__(self, "penalty", number("penalty", self.penalty, *PENALTIES))
+        check_objective(self.objective)
         if self.calibration not in get_args(Calibration):
             allowed = '"paper" or "tight"'
             raise ParameterError("calibration", got=self.calibration, allowed=allowed)
@@ -175,6 +179,13 @@ def public_features(public: AuxiliarySet | Task, name: str) -> tuple[AuxiliarySe
     return public, features
 
 
+def check_objective(objective: str) -> None:
+    """Refuse anything but the two."""
+    if objective not in get_args(Objective):
+        allowed = '"accuracy", or "balanced" where rare classes count as much as common ones'
+        raise ParameterError("objective", got=objective, allowed=allowed)
+
+
 def check_positive(method: Any) -> None:
     """Refuse numbers that would only fail, or mislead, after the noise."""
     for name in ("clip_factor", "grid", "samples_each"):
@@ -183,6 +194,7 @@ def check_positive(method: Any) -> None:
             raise ParameterError(name, got=value, allowed="a positive number")
     if getattr(method, "penalty", None) is not None:
         number("penalty", method.penalty, *PENALTIES)
+    check_objective(getattr(method, "objective", "accuracy"))
 
 
 def check_shapes(**arrays: tuple[Any, str]) -> dict[str, int]:

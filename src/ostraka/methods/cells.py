@@ -41,7 +41,7 @@ from ostraka.methods.after_noise.denoise import onto_simplex, uniform
 from ostraka.methods.after_noise.line import Line
 from ostraka.methods.after_noise.posterior import SEPARATED, likely_shares, spread
 from ostraka.methods.after_noise.shift import ALARM, shrink, surprise
-from ostraka.methods.after_noise.student import add_bias, soften, sureness, teach
+from ostraka.methods.after_noise.student import add_bias, aim_at, soften, sureness, teach
 from ostraka.methods.base import (
     Block,
     Options,
@@ -107,6 +107,8 @@ class Cells:
     """How little to trust the released masses, if it was set."""
     student: bool | None = None
     """Whether the model labels the auxiliary set once more; None means yes."""
+    objective: str = "accuracy"
+    """ "balanced": classes are told apart as if all were equally common."""
 
     def __post_init__(self) -> None:
         check_positive(self)
@@ -145,6 +147,7 @@ class Cells:
             reweighted=options.shift,
             samples_each=options.samples_each,
             penalty=options.penalty,
+            objective=options.objective,
         )
 
     @property
@@ -187,7 +190,8 @@ class Cells:
             fitted = teach(self.features, scores, self.penalty, rows)
         answers = self.features @ fitted
         sure = self._sureness(mean, mechanism, scores, answers, weighted, trained)
-        return differences(fitted * soften(answers, partial(sureness, rows=rows), sure))
+        fitted = fitted * soften(answers, partial(sureness, rows=rows), sure)
+        return differences(aim_at(self.objective, self.features, fitted, line.shares))
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """The surprise of the cells' private masses.

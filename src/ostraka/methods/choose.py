@@ -117,22 +117,22 @@ def rehearse(
             for case, share in zip(members, shares):
                 found[case].setdefault(name, []).append((share, world))
         return {
-            case: {name: _average(seen) for name, seen in by_name.items()}
+            case: {name: _average(seen, options.objective) for name, seen in by_name.items()}
             for case, by_name in found.items()
         }
 
 
-def _average(seen: Sequence[tuple[float, World]]) -> Rehearsed:
+def _average(seen: Sequence[tuple[float, World]], objective: str) -> Rehearsed:
     right = float(np.mean([share for share, _ in seen]))
-    guessed = float(np.mean([world.guessing for _, world in seen]))
-    possible = float(np.mean([_without_privacy(world) for _, world in seen]))
+    guessed = float(np.mean([world.guess(objective) for _, world in seen]))
+    possible = float(np.mean([_without_privacy(world, objective) for _, world in seen]))
     kept = (right - guessed) / max(possible - guessed, np.finfo(np.float64).tiny)
     return Rehearsed(right, float(np.clip(kept, 0.0, 1.0)))
 
 
 @lru_cache(maxsize=8 * N_WORLDS)
-def _without_privacy(world: World) -> float:
-    return world.without_privacy()
+def _without_privacy(world: World, objective: str) -> float:
+    return world.without_privacy(objective)
 
 
 @contextmanager
@@ -203,5 +203,5 @@ def _share(
         with np.errstate(all="ignore"):
             scores = method.features @ method.weights(mean, mechanism)
         chosen = scores >= 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
-        right.append(float(np.mean(chosen == world.labels)))
+        right.append(world.judge(chosen, method.objective))
     return float(np.mean(right))

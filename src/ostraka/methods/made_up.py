@@ -66,12 +66,19 @@ class World:
     rows: Indices
     seed: int
 
-    @property
-    def guessing(self) -> float:
-        """How often the commonest class is right."""
-        return float(np.bincount(self.labels).max()) / len(self.labels)
+    def judge(self, chosen: Any, objective: str = "accuracy") -> float:
+        """How often these choices are right; or the mean of that over classes."""
+        right = chosen == self.labels
+        if objective == "accuracy":
+            return float(np.mean(right))
+        return float(np.mean([np.mean(right[self.labels == k]) for k in np.unique(self.labels)]))
 
-    def without_privacy(self) -> float:
+    def guess(self, objective: str = "accuracy") -> float:
+        """The same for naming one class always."""
+        commonest = np.bincount(self.labels).argmax()
+        return self.judge(np.full_like(self.labels, commonest), objective)
+
+    def without_privacy(self, objective: str = "accuracy") -> float:
         """How often a line is right that was fitted to all rows and labels."""
         features, n_classes = self.auxiliary.features, self.auxiliary.n_classes
         whitening = Whitening.of(features, centred=True)
@@ -86,7 +93,8 @@ class World:
             n_rows=len(white),
         )
         slopes, bias = fit_softmax(white, target, found.shares, found.penalties())
-        return float(np.mean((white @ slopes + bias).argmax(axis=1) == self.labels))
+        bias = bias if objective == "accuracy" else bias - np.log(found.shares)
+        return self.judge((white @ slopes + bias).argmax(axis=1), objective)
 
 
 Adder: TypeAlias = Callable[[World], list[Units]]

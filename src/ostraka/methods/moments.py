@@ -42,7 +42,7 @@ from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.denoise import signal_shares, uniform
 from ostraka.methods.after_noise.posterior import Evidence, fit_softmax, likely_shares, spread
 from ostraka.methods.after_noise.shift import ALARM, shrink, surprise, tilt
-from ostraka.methods.after_noise.student import add_bias, covary, soften, softmax, teach
+from ostraka.methods.after_noise.student import add_bias, aim_at, covary, soften, softmax, teach
 from ostraka.methods.base import (
     Block,
     Options,
@@ -93,6 +93,8 @@ class Moments:
     """How little to trust the released covariance, if it was set."""
     student: bool | None = None
     """Whether the model labels the auxiliary set once more; None: if classes hardly overlap."""
+    objective: str = "accuracy"
+    """ "balanced": classes are told apart as if all were equally common."""
 
     def __post_init__(self) -> None:
         check_positive(self)
@@ -133,6 +135,7 @@ class Moments:
             samples_each=options.samples_each,
             with_mean=options.shift,
             penalty=options.penalty,
+            objective=options.objective,
         )
 
     @property
@@ -178,10 +181,12 @@ class Moments:
         slopes, bias = fit_softmax(white, found.target, found.shares, penalties, rows)
         if not (found.separated if self.student is None else self.student):
             bias = bias - self.centre @ slopes
-            return differences(add_bias(self.features, self.whitening @ slopes, bias))
+            fitted = add_bias(self.features, self.whitening @ slopes, bias)
+            return differences(aim_at(self.objective, self.features, fitted, found.shares))
         scores = white @ slopes + bias
         taught = teach(self.features, scores, self.penalty, rows)
-        return differences(taught * self._surer(found, slopes, penalties, scores, taught, rows))
+        taught *= self._surer(found, slopes, penalties, scores, taught, rows)
+        return differences(aim_at(self.objective, self.features, taught, found.shares))
 
     def _surer(
         self,

@@ -15,6 +15,9 @@ from ostraka.methods.registry import METHODS
 
 __all__ = ["method_from_parts", "method_parts"]
 
+LATER = {"objective": "accuracy"}
+"""Settings that earlier polls do not have, with what they stand for; written only if they differ.
+"""
 APART = "features"
 """The auxiliary features have their own place in the poll."""
 ARRAYS: dict[str, Any] = {
@@ -43,7 +46,7 @@ def method_parts(method: Method) -> tuple[dict[str, Any], dict[str, NDArray[Any]
         if str(each.type) in ARRAYS:
             if value is not None:
                 arrays[each.name] = np.ascontiguousarray(value, dtype=ARRAYS[str(each.type)])
-        else:
+        elif each.name not in LATER or value != LATER[each.name]:
             settings[each.name] = value
     return settings, arrays
 
@@ -67,6 +70,8 @@ def method_from_parts(
             values[each.name] = _array(each.name, declared, arrays.get(each.name))
         elif each.name in left:
             values[each.name] = _setting(each.name, declared, left.pop(each.name))
+        elif each.name in LATER:
+            values[each.name] = LATER[each.name]
         else:
             raise FormatError("poll", f"its method lacks {each.name}")
     if left or unused:

@@ -25,6 +25,8 @@ __all__ = [
 
 OURS = frozenset({"delta", "noise", "penalty"})
 OF_LABELS = OURS | {"samples_each", "shift"}
+OF_SHARES = OF_LABELS | {"objective"}
+"""Those that release class shares can weigh classes otherwise."""
 LOCAL = frozenset({"lambda_", "loss", "local"})
 
 LABEL_GAPS: Final = {"logistic": 1.0, "huber": 2.0, "softmax": math.sqrt(2.0) * (1.0 + 2.0**-40)}
@@ -63,23 +65,23 @@ CATALOGUE: Final = {
             name="auto",
             sends="labels",
             perturbs="sum",
-            options=OF_LABELS,
-            words="whichever of moments and cells does better on made-up labels",
+            options=OF_SHARES,
+            words="whichever of moments and cells does better on labels made of public samples",
             promise="ε, pure; or (ε, δ)",
         ),
         Entry(
             name="moments",
             sends="labels",
             perturbs="sum",
-            options=OF_LABELS,
-            words="the mean of the labels along a few public directions",
+            options=OF_SHARES,
+            words="how its labels vary along a few public directions, and its class shares",
             promise="ε, pure; or (ε, δ)",
         ),
         Entry(
             name="cells",
             sends="labels",
             perturbs="sum",
-            options=OF_LABELS,
+            options=OF_SHARES,
             words="the shares of its rows by public cell and class",
             promise="ε, pure",
         ),

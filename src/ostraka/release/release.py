@@ -67,6 +67,7 @@ class Refitting(Protocol):
         certificate: Certificate,
         penalty: float | None,
         student: bool | None,
+        objective: str | None,
     ) -> LinearModel:
         """A model of what was released, by the poll's own method."""
         ...
@@ -131,14 +132,17 @@ class _Outcome:
         *,
         penalty: float | None = None,
         student: bool | None = None,
+        objective: str | None = None,
         poll: Refitting | None = None,
     ) -> Self:
         """Another model from what was released. It costs no budget: nothing private is read.
 
         Args:
-            penalty: the penalty of the ridge fits; None: as the poll has it, which usually depends
-                on the noise.
+            penalty: how little to trust what was released; None: as the poll has it, which usually
+                depends on the noise.
             student: whether the model labels the auxiliary set once more; None: as the poll has it.
+            objective: "accuracy", or "balanced" where rare classes count as much as common ones,
+                for a release by moments or cells; None: as the poll has it.
             poll: where this release came from, if it was loaded from a file.
 
         """
@@ -154,7 +158,7 @@ class _Outcome:
         if used.digest != self.certificate.poll:
             allowed = f"the poll {str(self.certificate.poll)[:12]}... that it came from"
             raise ParameterError("poll", got=f"the poll {used.digest[:12]}...", allowed=allowed)
-        model = used.remake(self.statistic, self.certificate, penalty, student)
+        model = used.remake(self.statistic, self.certificate, penalty, student, objective)
         return replace(self, model=model)
 
     def __repr__(self) -> str:

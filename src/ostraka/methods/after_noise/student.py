@@ -24,7 +24,7 @@ import numpy as np
 from ostraka.methods.after_noise.denoise import uniform
 from ostraka.solve.losses import Array
 
-__all__ = ["add_bias", "covary", "softmax", "soften", "sureness", "teach"]
+__all__ = ["add_bias", "aim_at", "covary", "softmax", "soften", "sureness", "teach"]
 
 SUREST = 1e4
 """The largest a."""
@@ -35,6 +35,15 @@ BISECTIONS = 30
 def add_bias(features: Array, weights: Array, bias: Array) -> Array:
     """Weights of x whose scores are those of `weights` plus `bias`."""
     return np.asarray(weights + np.outer(_constant_direction(features), bias))
+
+
+def aim_at(objective: str, features: Array, weights: Array, shares: Array) -> Array:
+    """The same model; for "balanced", as if all classes were equally common.
+
+    Probabilities are in proportion to a class's share, so the largest of p_k/π_k finds as many of
+    every class as can be found, on average over classes.
+    """
+    return weights if objective == "accuracy" else add_bias(features, weights, -np.log(shares))
 
 
 def teach(
