@@ -555,3 +555,15 @@ def test_a_roll_on_which_nobody_has_rows_gives_a_model_all_the_same() -> None:
         model = PrivateClassifier("cells", 1.0, classes=["a", "b"], roll=["x", "y", "z"])
         model.fit(public[:n_rows] * 0.9, ["a"] * n_rows, parties=["x"] * n_rows, auxiliary=public)
         assert model.certificate_.parties == 3
+
+
+def test_a_forecast_of_an_earlier_version_is_not_taken_for_one_of_this() -> None:
+    poll = Poll.create(Case("cells", 3).auxiliary(), epsilon=1.0, parties=50)
+    assert poll.forecast is not None
+    tensors, metadata = read_tensors(poll.to_bytes(), "poll")
+    assert metadata["ostraka-poll"] == "3"
+    assert Poll.from_bytes(poll.to_bytes()).forecast == poll.forecast
+    for number in ("1", "2"):
+        old = write_tensors(tensors, {**metadata, "ostraka-poll": number})
+        with pytest.raises(FormatError, match=r"earlier version.*make it again"):
+            Poll.from_bytes(old)

@@ -96,7 +96,7 @@ class Poll:
     auxiliary_digest: str | None = None
     assumed_public: tuple[str, ...] = ()
     forecast: float | None = None
-    """How often the method agreed with made-up labels when the poll was made."""
+    """How much of what can be learnt without privacy the method learnt in a rehearsal."""
     _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -432,18 +432,23 @@ class Poll:
     def model(self, mean: Array, mechanism: Mechanism) -> LinearModel:
         """The model of what was released, whatever the noise has made of it.
 
-        A failure would lose what was paid for.
+        A failure would lose what was paid for: where numbers leave all doubles, weights are 0.
         """
-        with np.errstate(all="ignore"):
-            weights = self.method.weights(mean, mechanism)
-        # Of arrays that no poll of ours has, or of noise beyond all doubles.
+        try:
+            with np.errstate(all="ignore"):
+                weights = self.method.weights(mean, mechanism)
+        except (ArithmeticError, np.linalg.LinAlgError):
+            weights = np.zeros(self.task.weight_shape)
         weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
         return LinearModel(task=self.task, weights=weights)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """How unlike private and auxiliary samples are, from what was released."""
-        with np.errstate(all="ignore"):
-            return self.method.surprise(mean, mechanism)
+        try:
+            with np.errstate(all="ignore"):
+                return self.method.surprise(mean, mechanism)
+        except (ArithmeticError, np.linalg.LinAlgError):
+            return None
 
     def outlook(self, mean: Array, mechanism: Mechanism, model: LinearModel) -> Outlook:
         """What the poll and what was released say about how good the model is."""
@@ -452,9 +457,12 @@ class Poll:
         count_classes = getattr(self.method, "class_shares", None)
         if count_classes is None:
             return Outlook(kept=rehearsed)
-        with np.errstate(all="ignore"):
-            shares, deviation = count_classes(mean, mechanism)
-            accuracy = self._expect(mean, mechanism, model)
+        try:
+            with np.errstate(all="ignore"):
+                shares, deviation = count_classes(mean, mechanism)
+                accuracy = self._expect(mean, mechanism, model)
+        except (ArithmeticError, np.linalg.LinAlgError):
+            return Outlook(kept=rehearsed)
         if not (np.isfinite(shares).all() and math.isfinite(deviation) and math.isfinite(accuracy)):
             return Outlook(kept=rehearsed)
         return Outlook.of(rehearsed, accuracy, shares, deviation)

@@ -34,9 +34,9 @@ from ostraka.tensors import canonical_json, parse_json, read_tensors, write_tens
 __all__ = ["read_poll", "write_poll"]
 
 # A new number with every change of the file's content; readers of old numbers stay, each with a
-# file
-# in the tests. A poll whose columns are not described has the form that it always had.
-FORMAT, DESCRIBED = "1", "2"
+# file in the tests. A poll whose columns are not described, or that has no forecast, has the form
+# that it always had.
+FORMAT, DESCRIBED, FORECAST = "1", "2", "3"
 CSR: Final = ("data", "indices", "indptr")
 FIELDS: Final = {
     "title",
@@ -83,6 +83,7 @@ def write_poll(poll: Poll) -> bytes:
         "forecast": poll.forecast,
     }
     number = DESCRIBED if "columns" in task else FORMAT
+    number = number if poll.forecast is None else FORECAST
     metadata = {"ostraka-poll": number, "poll": canonical_json(content)}
     return write_tensors(tensors, metadata)
 
@@ -94,13 +95,16 @@ def read_poll(data: bytes) -> Poll:
         raise FormatError(
             "poll", "it is a release, which a poll ends with (see it with: ostraka inspect)"
         )
-    numbers = (FORMAT, DESCRIBED)
+    numbers = (FORMAT, DESCRIBED, FORECAST)
     if metadata.get("ostraka-poll") not in numbers or set(metadata) != {"ostraka-poll", "poll"}:
-        problem = f"its metadata is not that of an Ostraka poll of format 1 to {DESCRIBED}"
+        problem = f"its metadata is not that of an Ostraka poll of format 1 to {FORECAST}"
         raise FormatError("poll", problem)
     content = parse_json(metadata["poll"], "poll")
     if set(content) != FIELDS:
         raise FormatError("poll", "its fields are not those of a poll")
+    if content["forecast"] is not None and metadata["ostraka-poll"] != FORECAST:
+        problem = "it was made by an earlier version, whose forecasts meant something else"
+        raise FormatError("poll", f"{problem}: make it again")
     try:
         poll = _built(content, tensors)
     except FormatError:

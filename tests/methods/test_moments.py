@@ -225,3 +225,41 @@ def test_sets_with_hardly_any_extent_have_a_plan(features: Array, epsilon: float
     )
     assert made.ball.outside(vectors).size == 0
     assert np.isfinite(made.weights([5] * made.mechanism.dimension)).all()
+
+
+def test_polls_on_one_set_share_what_nobody_can_change() -> None:
+    first = planned("moments", auxiliary(3), 50).method
+    for array in (first.centre, first.signal, first.contrasts):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0.7
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("shift", [False, True])
+@pytest.mark.parametrize("student", [None, True])
+def test_whatever_was_released_there_is_a_model(
+    n_classes: int, shift: bool, student: bool | None
+) -> None:
+    """A failure after the draw would lose what was paid for."""
+    made = planned("moments", auxiliary(n_classes), 50, samples_each=5, shift=shift)
+    method, D = replace(made.method, student=student), made.mechanism.dimension
+    rng = np.random.default_rng(9)
+    for size in (0.0, 1e-300, 1.0, 1e8, 1e100, 1e150):
+        for mean in (np.full(D, size), size * rng.standard_normal(D)):
+            with np.errstate(all="ignore"):
+                weights = method.weights(mean, made.mechanism)
+            assert weights.shape[0] == 6
+
+
+def test_a_few_rows_with_all_the_weight_are_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evenly spaced rows would miss them, and the weights of the others sum to nothing."""
+    from ostraka.methods.after_noise import posterior
+
+    monkeypatch.setattr(posterior, "MOST_ROWS", 10)
+    rng = np.random.default_rng(0)
+    white, rows = rng.standard_normal((100, 2)), np.zeros(100)
+    rows[[3, 5]] = 0.5
+    shares = np.array([0.5, 0.5])
+    slopes, bias = posterior.fit_softmax(white, np.zeros((2, 2)), shares, np.ones(2), rows)
+    assert np.isfinite(slopes).all()
+    assert np.isfinite(bias).all()

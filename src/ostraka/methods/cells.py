@@ -187,7 +187,7 @@ class Cells:
         scores = self.features @ fitted
         trained = line.strength > SEPARATED if self.student is None else self.student
         if trained:
-            fitted = teach(self.features, scores, self.penalty, rows)
+            fitted = teach(self.features, scores, line.shares, self.penalty, rows)
         answers = self.features @ fitted
         sure = self._sureness(mean, mechanism, scores, answers, weighted, trained)
         fitted = fitted * soften(answers, partial(sureness, rows=rows), sure)

@@ -184,7 +184,7 @@ class Moments:
             fitted = add_bias(self.features, self.whitening @ slopes, bias)
             return differences(aim_at(self.objective, self.features, fitted, found.shares))
         scores = white @ slopes + bias
-        taught = teach(self.features, scores, self.penalty, rows)
+        taught = teach(self.features, scores, found.shares, self.penalty, rows)
         taught *= self._surer(found, slopes, penalties, scores, taught, rows)
         return differences(aim_at(self.objective, self.features, taught, found.shares))
 
@@ -206,7 +206,8 @@ class Moments:
         centred = scores - (uniform(scores) if rows is None else rows) @ scores
         own = covary(centred, softmax(scores), rows)
         told, variance = found.covariance(slopes, penalties)
-        trust = 0.5 * own**2 / (own**2 + 4.0 * variance)
+        # Not own**2, which raises where it overflows.
+        trust = 0.5 * own * own / max(own * own + 4.0 * variance, np.finfo(np.float64).tiny)
         aim = own + trust * max(0.0, told - own)
         return soften(self.features @ taught, partial(covary, centred, rows=rows), aim)
 
@@ -286,4 +287,6 @@ def _simulate(
     simulated = SimulatedParties.labelled(
         white, signal, contrasts, samples_each, with_mean=with_mean
     )
+    for array in (whitening.values, whitening.basis, centre, signal, contrasts, simulated.sums):
+        array.flags.writeable = False  # the next poll on this set has the same ones
     return whitening, centre, signal, contrasts, simulated

@@ -39,10 +39,12 @@ def test_without_a_constant_the_bias_is_as_near_as_features_allow() -> None:
 def test_a_student_of_a_straight_teacher_answers_alike() -> None:
     features = np.column_stack([RNG.standard_normal((500, 3)), np.full(500, 0.3)])
     scores = features @ RNG.standard_normal((4, 3))
-    taught = features @ teach(features, scores)
+    answered = np.eye(3)[scores.argmax(axis=1)].mean(axis=0)
+    taught = features @ teach(features, scores, answered)
     assert (taught.argmax(axis=1) == scores.argmax(axis=1)).mean() > 0.8
-    shares = np.eye(3)[scores.argmax(axis=1)].mean(axis=0)
-    assert np.abs(taught.mean(axis=0) - shares).max() < 1e-9, "classes as common as it says"
+    shares = np.array([0.5, 0.3, 0.2])
+    told = features @ teach(features, scores, shares)
+    assert np.abs(told.mean(axis=0) - shares).max() < 1e-9, "classes as common as was released"
 
 
 def test_rows_count_as_much_as_they_weigh() -> None:
@@ -50,8 +52,9 @@ def test_rows_count_as_much_as_they_weigh() -> None:
     scores = RNG.standard_normal((60, 2))
     doubled = np.repeat(np.arange(60), np.where(np.arange(60) < 20, 2, 1))
     rows = np.where(np.arange(60) < 20, 2.0, 1.0) / 80.0
-    weighted = teach(features, scores, 0.1, rows)
-    repeated = teach(features[doubled], scores[doubled], 0.1)
+    shares = np.array([0.4, 0.6])
+    weighted = teach(features, scores, shares, 0.1, rows)
+    repeated = teach(features[doubled], scores[doubled], shares, 0.1)
     assert np.abs(weighted - repeated).max() < 1e-9
 
 

@@ -151,7 +151,9 @@ def fit_softmax(
     [Beck and Teboulle 2009; O'Donoghue and Candès 2015]. In whitened coordinates the curvature is
     at most ½ in every direction, plus its penalty, so each has a step of its own.
     """
-    white, weights = _some(white, uniform(white) if rows is None else rows)
+    # Weighted rows are all needed: a few of them may have all the weight.
+    white = _some(white) if rows is None else white
+    weights = uniform(white) if rows is None else rows
     design = np.column_stack([np.ones(len(white)), white])
     weighted = design * weights[:, np.newaxis]
     mean = weighted.sum(axis=0)[1:]
@@ -177,9 +179,8 @@ def fit_softmax(
     return fitted[1:], fitted[0]
 
 
-def _some(white: Array, weights: Array) -> tuple[Array, Array]:
+def _some(white: Array) -> Array:
     """Evenly spaced rows, if there are very many: whatever their order, which is public."""
     if len(white) <= MOST_ROWS:
-        return white, weights
-    kept = np.linspace(0, len(white) - 1, MOST_ROWS).astype(np.intp)
-    return white[kept], weights[kept] / weights[kept].sum()
+        return white
+    return white[np.linspace(0, len(white) - 1, MOST_ROWS).astype(np.intp)]

@@ -3,7 +3,8 @@
     letter  name here      meaning
     X       features       public auxiliary features, N×p, and q (`rows`) a weight for each row
     S       scores         of the teacher, N×K
-    W, b    –              the ridge fit of onehot(argmax S) on X, with an intercept b
+    W, b    –              the ridge fit of onehot(argmax S) on X, and an intercept by `shares`, the
+                           released ones
     a       –              a factor that makes softmax(a·score) as sure as the teacher is
 
 Where classes hardly overlap, the teacher is mostly right, and its own answers on X show a line that
@@ -47,17 +48,25 @@ def aim_at(objective: str, features: Array, weights: Array, shares: Array) -> Ar
 
 
 def teach(
-    features: Array, scores: Array, penalty: float | None = None, rows: Array | None = None
+    features: Array,
+    scores: Array,
+    shares: Array,
+    penalty: float | None = None,
+    rows: Array | None = None,
 ) -> Array:
-    """Weights of x: the ridge fit of the teacher's answers, penalty K/N unless another is given."""
+    """Weights of x: the ridge fit of the teacher's answers, penalty K/N unless another is given.
+
+    With an intercept that makes classes as common on average as they are among the parties, and not
+    as the answers are, which name common classes too often.
+    """
     n, n_classes = scores.shape
     weights = uniform(features) if rows is None else rows
     answers = np.eye(n_classes)[scores.argmax(axis=1)]
     weighted = features * weights[:, np.newaxis]
-    mean, shares = weighted.sum(axis=0), weights @ answers
+    mean, answered = weighted.sum(axis=0), weights @ answers
     gram = weighted.T @ features - np.outer(mean, mean)
     gram[np.diag_indices_from(gram)] += n_classes / n if penalty is None else penalty
-    fitted = np.linalg.solve(gram, weighted.T @ answers - np.outer(mean, shares))
+    fitted = np.linalg.solve(gram, weighted.T @ answers - np.outer(mean, answered))
     return add_bias(features, fitted, shares - mean @ fitted)
 
 
