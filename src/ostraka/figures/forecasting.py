@@ -41,6 +41,7 @@ def _draw_kept(axes: Any, forecasts: Sequence[Sequence[Forecast]]) -> None:
     every = [each for row in forecasts for each in row]
     draw_epsilon_axis(axes, (each.epsilon for each in every))
     axes.set(ylabel="Kept of what can be learnt without privacy", ylim=(0, 1.02))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     ends = []
     for method in METHODS:
         points = sorted((each.epsilon, each.kept) for each in every if each.method == method)

@@ -42,7 +42,15 @@ from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.denoise import signal_shares, uniform
 from ostraka.methods.after_noise.posterior import Evidence, fit_softmax, likely_shares, spread
 from ostraka.methods.after_noise.shift import ALARM, shrink, surprise, tilt
-from ostraka.methods.after_noise.student import add_bias, aim_at, covary, soften, softmax, teach
+from ostraka.methods.after_noise.student import (
+    add_bias,
+    aim_at,
+    covary,
+    soften,
+    softmax,
+    sureness,
+    teach,
+)
 from ostraka.methods.base import (
     Block,
     Options,
@@ -66,6 +74,9 @@ from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Units
 
 __all__ = ["Moments"]
+
+LEAST_DOUBT = 1.0 / 3.0
+"""A student keeps at least this share of its teacher's doubt."""
 
 
 @final
@@ -201,7 +212,7 @@ class Moments:
 
         Its probabilities shall vary with the teacher's scores more than the teacher's own, which is
         too cautious, and less than the labels do as far as F tells: no line is as sure as separated
-        classes are.
+        classes are. And it keeps some of the teacher's doubt, whatever F tells.
         """
         centred = scores - (uniform(scores) if rows is None else rows) @ scores
         own = covary(centred, softmax(scores), rows)
@@ -209,7 +220,11 @@ class Moments:
         # Not own**2, which raises where it overflows.
         trust = 0.5 * own * own / max(own * own + 4.0 * variance, np.finfo(np.float64).tiny)
         aim = own + trust * max(0.0, told - own)
-        return soften(self.features @ taught, partial(covary, centred, rows=rows), aim)
+        answers, doubt = self.features @ taught, 1.0 - sureness(softmax(scores), rows)
+        return min(
+            soften(answers, partial(covary, centred, rows=rows), aim),
+            soften(answers, partial(sureness, rows=rows), 1.0 - LEAST_DOUBT * doubt),
+        )
 
     def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
         """How common each class is, and the deviation of that."""
