@@ -87,7 +87,8 @@ def forecast(path: Path) -> None:
                 directions=len(ratios),
                 noise="l2",
                 noise_to_signal=ratios,
-                agreement=0.3 + 0.2 * place,
+                right=0.3 + 0.2 * place,
+                kept=0.3 + 0.2 * place,
             )
             for method, ratios in (("moments", (0.5, 0.7)), ("cells", (0.1,)))
         ]
