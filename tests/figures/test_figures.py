@@ -147,7 +147,7 @@ WORDS = {
         "moments: 2 directions",
         "cells: 1 cell",
         "noise = signal",
-        "Agreement with made-up labels",
+        "Kept of what can be learnt without privacy",
         "At ε = 1",
         PRIVACY,
     ),
