@@ -142,7 +142,7 @@ def test_persons_are_told_whom_they_trust_and_what_two_holders_mean() -> None:
     told = describe(poll)
     assert "about 5,000 persons" in told["Who is asked?"]
     leaves = told["What leaves my machine?"]
-    assert leaves.startswith("The sum over its persons of the mean of the labels")
+    assert leaves.startswith("The sum over its persons of how its labels vary")
     assert "and how many persons" in leaves
     meant = told["What does ε mean for me?"]
     assert "two versions of one person's data" in meant
