@@ -188,7 +188,8 @@ class Poll:
         source = _public(public, classes, columns, method, chosen)
         forecast = None
         if method == "auto":
-            candidate, forecast = choose(source, expected, promise, chosen)
+            candidate, rehearsed = choose(source, expected, promise, chosen)
+            forecast = rehearsed.kept
             made = create(candidate, source, expected, promise, chosen)
         else:
             made = METHODS[method].create(source, expected, promise, chosen)

@@ -40,10 +40,10 @@ def test_the_choice_is_one_of_them_and_the_same_every_time(n_classes: int, delta
     assert polls[0].method.name in ("moments", "cells")
     assert polls[0].to_bytes() == polls[1].to_bytes()
     promise = Promise(epsilon=1.0, delta=delta)
-    name, kept = choose(auxiliary(n_classes), 40, promise, OPTIONS)
+    name, rehearsed = choose(auxiliary(n_classes), 40, promise, OPTIONS)
     made = create(name, auxiliary(n_classes), 40, promise, OPTIONS)
     assert made.mechanism(promise, 40) == polls[0].mechanism(40)
-    assert polls[0].forecast == kept
+    assert polls[0].forecast == rehearsed.kept
     by_name = Poll.create(
         auxiliary(n_classes), method=made.name, epsilon=1.0, delta=delta, parties=40
     )
@@ -85,12 +85,12 @@ def test_where_they_differ_clearly_the_better_one_is_taken() -> None:
         case = Case(n_parties, promise)
         found = rehearse(auxiliary(3), [case], OPTIONS)[case]
         assert tuple(found) == tuple(CANDIDATES)
-        chosen, kept = choose(auxiliary(3), n_parties, promise, OPTIONS)
-        assert kept == found[chosen].kept
+        chosen, rehearsed = choose(auxiliary(3), n_parties, promise, OPTIONS)
+        assert rehearsed == found[chosen]
         assert found[chosen].right == max(each.right for each in found.values())
         assert all(0.0 <= each.right <= 1.0 for each in found.values())
         assert all(0.0 <= each.kept <= 1.0 for each in found.values())
-        assert (kept > 0.5) is (epsilon == 100.0)
+        assert (rehearsed.kept > 0.5) is (epsilon == 100.0)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -147,9 +147,9 @@ def test_small_and_poor_sets_have_a_choice(features: Array, n_classes: int) -> N
 
 def test_made_up_parties_have_a_bounded_number_of_samples() -> None:
     """A million parties of a million rows would not fit into memory."""
-    name, share = choose(auxiliary(2), 10**6, Promise(epsilon=0.01), Options(samples_each=10**6))
+    name, found = choose(auxiliary(2), 10**6, Promise(epsilon=0.01), Options(samples_each=10**6))
     assert name in CANDIDATES
-    assert 0.0 <= share <= 1.0
+    assert 0.0 <= found.kept <= 1.0
 
 
 def test_bad_input_is_refused() -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from ostraka.methods import made_up
+from ostraka.methods import made_up, made_up_labels
 from ostraka.methods.base import Options, Work
 from ostraka.methods.made_up import N_WORLDS, World, adder, worlds
 from ostraka.methods.registry import METHODS
@@ -15,6 +15,7 @@ from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.prepare import prepare
 from ostraka.public.promise import Promise
+from ostraka.solve.losses import Array
 from ostraka.tally.domain import Units
 from tests.mechanism.worlds import unit_rows
 
@@ -28,9 +29,9 @@ def auxiliary(n_classes: int, n: int = 120) -> AuxiliarySet:
 
 def contributed(method: object, world: World) -> Units:
     """The sum of what parties with these rows send."""
-    n_parties, each = world.rows.shape
-    rows, starts = world.rows.ravel(), np.arange(n_parties + 1) * each
-    names = [str(party) for party in range(n_parties)]
+    sizes = np.concatenate([np.full(len(held), held.shape[1]) for held in world.held])
+    rows = np.concatenate([held.ravel() for held in world.held])
+    starts, names = np.cumsum([0, *sizes]), [str(party) for party in range(len(sizes))]
     features = world.auxiliary.features[rows]
     parties = Parties(features, world.labels[rows], starts, names)
     return sum(units.sum(axis=0) for _, units in method.contribute(parties, Work()))
@@ -49,7 +50,7 @@ def test_sums_are_those_of_contributions(
     """
     monkeypatch.setattr(made_up, "NUMBERS_AT_ONCE", at_once)
     given, options = auxiliary(n_classes), Options(samples_each=4, shift=shift)
-    for world in worlds(given, 30, 4):
+    for world in worlds(given, 30, 4)[::3]:
         methods = [
             METHODS[name].create(world.auxiliary, 30, Promise(epsilon=epsilon), options)
             for epsilon in (0.05, 100.0, 1.0)
@@ -66,32 +67,63 @@ def test_worlds_label_every_row_and_repeat() -> None:
     assert len(found) == N_WORLDS
     for world, again in zip(found, worlds.__wrapped__(given, 30, 4), strict=True):
         assert world.labels.shape == (given.n_samples,)
-        assert world.rows.shape == (30, 4)
+        assert sum(len(held) for held in world.held) == 30
         assert set(world.labels.tolist()) <= {0, 1, 2}
         assert (world.labels == again.labels).all()
-        assert (world.rows == again.rows).all()
+        for held, same in zip(world.held, again.held, strict=True):
+            assert (held == same).all()
         assert world.seed == again.seed
         assert 0.3 <= world.guess() <= 0.97
         assert world.guess() - 0.02 <= world.without_privacy() <= 1.0
 
 
-def test_half_of_the_worlds_leave_out_the_column_that_is_the_label() -> None:
+def test_natural_parties_are_of_unlike_sizes_and_live_in_corners() -> None:
+    given = auxiliary(2, n=600)
+    (alike,) = worlds(given, 300, 8, natural=False)[0].held
+    assert alike.shape == (300, 8)
+    natural = worlds(given, 300, 8, natural=True)[2].held  # the narrowest corners
+    assert [held.shape for held in natural] == [(90, 2), (120, 8), (90, 32)]
+
+    def apart(held: Array) -> float:
+        return float(given.features[held].mean(axis=1).std(axis=0).sum())
+
+    assert apart(natural[1]) > 1.5 * apart(alike)
+    kinds = [len(world.held) for world in worlds(given, 300, 8)]
+    assert sorted(kinds) == [1] * 6 + [3] * 6, "where nobody has said what they are: half and half"
+
+
+def test_worlds_of_columns_leave_out_the_column_that_is_the_label() -> None:
     """A column that others do not tell cannot be learnt, and one that they tell can."""
     rng = np.random.default_rng(0)
     told = rng.choice(["a", "b", "c"], 400)
     table = pd.DataFrame(
-        {"told": told, "tells": [f"of {each}" for each in told], "other": rng.normal(size=400)}
+        {
+            "told": told,
+            "tells": [f"of {each}" for each in told],
+            "other": rng.choice(["d", "e", "f"], 400),
+        }
     )
     public = prepare(table, ("x", "y", "z"), "auto")
-    by_column = worlds(public, 20, 5)[: N_WORLDS // 2]
-    widths = [world.auxiliary.samples.shape[1] for world in by_column[:3]]
-    assert sorted(widths) == [4, 4, 6], "three values each, or a number, are left out together"
-    for world, width in zip(by_column, widths):
-        gained = world.without_privacy() - world.guess()
-        assert gained > 0.5 if width == 4 else gained < 0.1
+    by_column = worlds(public, 20, 5)[:3]
+    widths = [world.auxiliary.samples.shape[1] for world in by_column]
+    assert widths == [6, 6, 6], "the three values of a column are left out together"
+    gained = sorted(world.without_privacy() - world.guess() for world in by_column)
+    assert gained[0] < 0.1
+    assert gained[1] > 0.3
 
 
-def test_without_columns_there_are_clusters_alone() -> None:
+def test_which_worlds_there_are_depends_on_what_columns_are() -> None:
+    """Clusters where all is measured; none of them where all is categories."""
+    rng = np.random.default_rng(0)
+    measured = prepare(rng.standard_normal((300, 5)), (0, 1), "auto")
+    categories = pd.DataFrame({name: rng.choice(list("uvw"), 300) for name in "abcdefgh"})
+    for public, n_alike in ((measured, 11), (prepare(categories, (0, 1), "auto"), 6)):
+        found = worlds(public, 20, 5)
+        assert len(found) == N_WORLDS
+        assert sum(world.auxiliary is public for world in found) == n_alike
+
+
+def test_without_columns_there_are_clusters_and_lines() -> None:
     rows = csr_matrix(unit_rows(np.random.default_rng(0), 60, 4))
     public = prepare(rows, (0, 1), "auto")
     found = worlds(public, 20, 5)
@@ -100,7 +132,7 @@ def test_without_columns_there_are_clusters_alone() -> None:
 
 
 def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(made_up, "MOST_ROWS", 50)
+    monkeypatch.setattr(made_up_labels, "MOST_ROWS", 50)
     given = auxiliary(2, n=60)
     small = worlds.__wrapped__(given, 20, 5)[-1].auxiliary
     assert small.n_samples == 50

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from ostraka.errors import InputError
 from ostraka.mechanism.geometry import class_basis
 from ostraka.methods import party_vectors
-from ostraka.methods.party_vectors import MOST_NUMBERS
+from ostraka.methods.moments import TOLD
+from ostraka.methods.party_vectors import MOST_NUMBERS, lengthen
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.solve.losses import Array
 from tests.mechanism.worlds import unit_rows
@@ -134,7 +135,7 @@ def test_without_clipping_a_party_sends_its_shares_and_its_covariance() -> None:
         (unit_rows(rng, 200, 6) * np.geomspace(1, 0.1, 6), rng.integers(0, 3, 200))
         for _ in range(10)
     ]
-    mean = made.sent(world).mean(axis=0) * made.mechanism.grid
+    mean = made.sent(world).mean(axis=0)[:-1] * made.mechanism.grid
     method, basis, expected = made.method, class_basis(3), []
     for rows, labels in world:
         white = rows @ method.whitening - method.centre
@@ -151,8 +152,35 @@ def test_a_party_with_one_row_sends_all_of_it() -> None:
     (sent,) = made.sent([(row, np.array([1]))]) * made.mechanism.grid
     white = row[0] @ method.whitening - method.centre
     whole = np.vstack([class_basis(3)[1], np.outer(white, class_basis(3)[1])]).ravel()
-    shortened = whole * min(1.0, made.mechanism.particular.radius / np.linalg.norm(whole))
-    assert np.abs(sent - shortened).max() <= 1e-5
+    radius = made.mechanism.particular.radius / lengthen(TOLD)
+    kept = min(1.0, radius / np.linalg.norm(whole))
+    expected = np.append(whole * kept, TOLD * radius * (kept - 0.5))
+    assert np.abs(sent - expected).max() <= 1e-5
+
+
+def test_what_parties_were_shortened_by_is_made_up_for() -> None:
+    """Parties that are shortened to a part of their length, as nobody had simulated."""
+    made = PLANS[2]
+    rng, method = np.random.default_rng(12), made.method
+    found = 0.2 * rng.standard_normal((1, made.ball.dimension - 1))
+    mean = np.asarray(found / np.linalg.norm(found) * method._radius)
+    ample = method.shorten(4.0 * mean, np.array([True]))[0]
+    whole = method._released(ample, replace(made.mechanism, divisor=10**9))
+    assert np.abs(whole.ravel() - 4.0 * mean[0]).max() <= 1e-6
+
+
+def test_a_ball_for_the_vectors_alone_is_caught() -> None:
+    """The mutant forgets the number that tells what was kept: one party as long as the ball, and
+    one that is shortened to next to nothing, the other way.
+    """
+    made = PLANS[3]
+    one = np.ones((1, made.ball.dimension - 1)) / np.sqrt(made.ball.dimension - 1)
+    ends = np.vstack([made.method._radius * one, -1e9 * one])
+    sent = made.ball.round_entries(
+        made.method.shorten(ends, np.array([True, True])) / made.mechanism.grid
+    )
+    assert farthest(sent) <= made.ball.diameter**2
+    assert farthest(sent) > Fraction(2.0 * made.method._radius / made.mechanism.grid) ** 2
 
 
 def test_parties_in_corners_do_not_bend_the_model() -> None:

@@ -32,7 +32,7 @@ def keep_test_rows(
     sources: NDArray[Any] | None,
     seed: int = 0,
 ) -> Dataset:
-    """The table as a data set: a fifth of its rows (at most 8000), drawn at random, to measure on."""
+    """The table as a data set: a fifth of its rows, at most 8000, drawn at random to measure on."""
     if len(samples) < LEAST_ROWS:
         raise InputError(
             f"{name} has {len(samples)} rows.", f"A comparison needs {LEAST_ROWS} or more."

@@ -81,6 +81,7 @@ class Options:
     """
 
     samples_each: int = 10
+    natural: bool | None = None
     shift: bool = False
     penalty: float | None = None
     objective: str = "accuracy"
@@ -94,6 +95,8 @@ class Options:
         each = count("samples_each", self.samples_each, 1, MOST_PARTIES)
         object.__setattr__(self, "samples_each", each)
         object.__setattr__(self, "shift", bool(self.shift))
+        if self.natural is not None:
+            object.__setattr__(self, "natural", bool(self.natural))
         object.__setattr__(self, "lambda_", number("lambda", self.lambda_, *LAMBDAS))
         if self.penalty is not None:
             object.__setattr__(self, "penalty", number("penalty", self.penalty, *PENALTIES))

@@ -25,6 +25,7 @@ import numpy as np
 
 from ostraka.mechanism import Rehearsal
 from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.student import softmax, sureness
 from ostraka.methods.base import Options, Watch, public_features
 from ostraka.methods.cells import Cells
 from ostraka.methods.made_up import N_WORLDS, World, adder, worlds
@@ -69,25 +70,30 @@ class Case:
 @final
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """How one candidate did, on average over worlds."""
+    """How one candidate did, on average over worlds; and in every world and draw how often it took
+    itself to be right, and was.
+    """
 
     right: float
     kept: float
+    told: tuple[tuple[float, float], ...]
 
 
+Shares: TypeAlias = list[tuple[float, float]]
+"""For each draw of noise: how often a model takes itself to be right, and is."""
 Group: TypeAlias = tuple[str, list[Case]]
 """A candidate, and cases with as many made-up parties each."""
 
 
 def choose(
     public: AuxiliarySet | Task, n_units: int, promise: Promise, options: Options
-) -> tuple[str, float]:
-    """The best candidate, and how much of what can be learnt it kept."""
+) -> tuple[str, Rehearsed]:
+    """The best candidate, and how it did."""
     auxiliary, _ = public_features(public, "auto")
     case = Case(n_units, promise)
     found = rehearse(auxiliary, [case], options)[case]
     best = max(found, key=lambda name: found[name].right)
-    return best, found[best].kept
+    return best, found[best]
 
 
 def create(
@@ -111,7 +117,7 @@ def rehearse(
     groups = _groups(cases, options.samples_each)
     rehearsed = _run(auxiliary, groups, options)
     shown = rehearsed if watch is None else watch(rehearsed, len(groups) * N_WORLDS)
-    found: dict[Case, dict[str, list[tuple[float, World]]]] = {case: {} for case in cases}
+    found: dict[Case, dict[str, list[tuple[Shares, World]]]] = {case: {} for case in cases}
     with _one_thread():
         for (name, members), world, shares in shown:
             for case, share in zip(members, shares):
@@ -122,12 +128,13 @@ def rehearse(
         }
 
 
-def _average(seen: Sequence[tuple[float, World]], objective: str) -> Rehearsed:
-    right = float(np.mean([share for share, _ in seen]))
+def _average(seen: Sequence[tuple[Shares, World]], objective: str) -> Rehearsed:
+    told = [pair for shares, _ in seen for pair in shares]
+    right = float(np.mean([share for _, share in told]))
     guessed = float(np.mean([world.guess(objective) for _, world in seen]))
     possible = float(np.mean([_without_privacy(world, objective) for _, world in seen]))
     kept = (right - guessed) / max(possible - guessed, np.finfo(np.float64).tiny)
-    return Rehearsed(right, float(np.clip(kept, 0.0, 1.0)))
+    return Rehearsed(right, float(np.clip(kept, 0.0, 1.0)), tuple(told))
 
 
 @lru_cache(maxsize=8 * N_WORLDS)
@@ -165,13 +172,13 @@ def _groups(cases: Sequence[Case], each: int) -> list[Group]:
 
 def _run(
     auxiliary: AuxiliarySet, groups: Sequence[Group], options: Options
-) -> Iterator[tuple[Group, World, list[float]]]:
+) -> Iterator[tuple[Group, World, list[Shares]]]:
     """The share of labels that each case of a group gets right, world by world."""
     each = min(options.samples_each, MOST_SAMPLES)
     for group in groups:
         name, members = group
         made_up = members[0].made_up(options.samples_each)
-        for world in worlds(auxiliary, made_up, each):
+        for world in worlds(auxiliary, made_up, each, options.natural):
             made = [
                 create(name, world.auxiliary, case.n_units, case.promise, options)
                 for case in members
@@ -191,17 +198,17 @@ def _run(
 
 def _share(
     method: Cells | Moments, mechanism: Mechanism, summed: Units, made_up: int, world: World
-) -> float:
-    """How many labels a model gets right that was learnt from the sum of made-up parties, with
-    noise.
-    """
+) -> Shares:
+    """Models learnt from the sum of made-up parties, with noise."""
     n_units = mechanism.divisor
     total = [unit * n_units // made_up for unit in summed.tolist()]
-    right = []
+    found = []
     for draw in range(N_DRAWS):
         mean = mechanism.mean(mechanism.draw(total, Rehearsal(world.seed + draw)))
         with np.errstate(all="ignore"):
             scores = method.features @ method.weights(mean, mechanism)
-        chosen = scores >= 0.0 if scores.ndim == 1 else scores.argmax(axis=1)
-        right.append(world.judge(chosen, method.objective))
-    return float(np.mean(right))
+        if scores.ndim == 1:
+            scores = np.stack([np.zeros_like(scores), scores], axis=1)
+        chosen = scores.argmax(axis=1)
+        found.append((sureness(softmax(scores)), world.judge(chosen, method.objective)))
+    return found

@@ -10,9 +10,12 @@ There is no local training, and one upload.
     Y_j     –            (p_jᵀQ; (1/n_j) Σ_i z_i (e_{y_i} − s_j p_j)ᵀQ) with s_j = 1 − 1/n_j: what
                          party j sends, k+1 rows, shortened to length b, rounded; with `shift` the
                          mean of z_i/√K in a last column
-    b, B    –, length    the ball, and the same in units
-    cf      clip_factor  how much shortening shrinks a typical party, simulated in public
-    ν       –            standard deviation of one coordinate of the released mean, divided by cf
+    c_j     –            what shortening has left of Y_j, from 0 to 1: sent as tb(c_j − ½), one
+                         more number
+    t       TOLD         its range beside b
+    B       length       the ball of both, in units: its radius is b√(1 + t²/4)
+    cf      clip_factor  the mean of c_j for typical parties, simulated in public
+    ν       –            standard deviation of one coordinate of the released mean over that of c_j
 
 Guarantee (noisy_sum.proof.md): two vectors of the ball are at most 2B units apart,
 whatever the data and whatever W_k; ε-private or (ε, δ).
@@ -22,7 +25,9 @@ population, with classes of its own, does not bend the model. What is left is ho
 features within parties. A party of n rows shows 1 − s/n of that on average: with one row nothing is
 subtracted, and all is shown. From the class shares and this covariance one can solve for the
 classifier that all data would give (`after_noise.posterior`). b, k and cf come from simulated
-parties: auxiliary rows with labels of random softmax models.
+parties: auxiliary rows with labels of random softmax models. Real parties may be shortened far
+more than these, natural ones most: dividing by the released mean of c_j makes up for it. (Parties
+that send less count less in that quotient, on both sides.)
 """
 
 from __future__ import annotations
@@ -34,6 +39,7 @@ from functools import lru_cache, partial
 from typing import ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ostraka.errors import ShapeError
 from ostraka.mechanism.geometry import class_basis
@@ -62,7 +68,7 @@ from ostraka.methods.base import (
 )
 from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
 from ostraka.methods.party_means import party_covariances
-from ostraka.methods.party_vectors import choose_directions, round_blocks
+from ostraka.methods.party_vectors import choose_directions, lengthen, round_blocks
 from ostraka.methods.simulated import SimulatedParties
 from ostraka.party.products import own_products
 from ostraka.party.rows import Parties
@@ -75,6 +81,11 @@ from ostraka.tally.domain import Ball, Units
 
 __all__ = ["Moments"]
 
+TOLD = 0.6
+"""Costs 4 % more noise. A party without rows sends 0 throughout and counts as half shortened."""
+LEAST_KEPT = 0.1
+KEPT_SPREAD = 0.2
+"""How far the mean of c_j typically is from what was simulated."""
 LEAST_DOUBT = 1.0 / 3.0
 """A student keeps at least this share of its teacher's doubt."""
 
@@ -132,7 +143,14 @@ class Moments:
         )
         n_classes = auxiliary.n_classes
         chosen = choose_directions(
-            simulated, whitening, len(features), n_classes, n_units, promise, first_rows=1
+            simulated,
+            whitening,
+            len(features),
+            n_classes,
+            n_units,
+            promise,
+            first_rows=1,
+            told=TOLD,
         )
         return cls(
             features=features,
@@ -156,9 +174,9 @@ class Moments:
 
     @property
     def domain(self) -> Ball:
-        """(k+1)·(K−1) numbers in an L2 ball; with the mean feature (k+1)·K."""
+        """(k+1)·(K−1) numbers and one more in an L2 ball; with the mean feature (k+1)·K and one."""
         n_columns = self.contrasts.shape[1] + self.with_mean
-        dimension = (self.whitening.shape[1] + 1) * n_columns
+        dimension = (self.whitening.shape[1] + 1) * n_columns + 1
         return Ball(norm="l2", length=self.length, dimension=dimension)
 
     def contribute(self, parties: Parties, work: Work) -> Iterator[Block]:  # noqa: ARG002
@@ -166,18 +184,32 @@ class Moments:
 
         def vectors(part: Parties) -> Array:
             white = own_products(part.features, self.whitening) - self.centre
-            return party_covariances(
+            found = party_covariances(
                 white, self.contrasts[part.labels], part.starts, with_mean=self.with_mean
             )
+            return self.shorten(found, np.diff(part.starts) > 0)
 
         return round_blocks(parties, self.domain, self.grid, vectors)
+
+    def shorten(self, vectors: Array, filled: NDArray[np.bool_]) -> Array:
+        """Y_j, a row each, shortened to b, and what that left; 0 of a party without rows."""
+        peaks = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float64).tiny)
+        # The largest entry is 1: no square overflows.
+        lengths = np.linalg.norm(vectors / peaks[:, np.newaxis], axis=1)
+        kept = np.minimum(1.0, self._radius / peaks / np.maximum(lengths, 1.0))
+        told = TOLD * self._radius * np.where(filled, kept - 0.5, 0.0)
+        return np.column_stack([vectors * kept[:, np.newaxis], told])
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise (or a Gaussian) for two vectors of the ball."""
         mean = " and their mean" if self.with_mean else ""
         sent = numbers_sent(self.whitening.shape[1], self.n_classes)
         return hidden_ball(
-            self.domain, self.grid, promise, n_units, f"{sent}{mean}, and class shares"
+            self.domain,
+            self.grid,
+            promise,
+            n_units,
+            f"{sent}{mean}, class shares, and how much was kept of them",
         )
 
     def statistic(self, total: Units, mechanism: Mechanism) -> Exact:  # noqa: ARG002
@@ -228,8 +260,8 @@ class Moments:
 
     def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
         """How common each class is, and the deviation of that."""
-        released = self._released(mean)[0, : self.n_classes - 1]
-        return 1.0 / self.n_classes + self.contrasts @ released, self._noise(mechanism)
+        released = self._released(mean, mechanism)[0, : self.n_classes - 1]
+        return 1.0 / self.n_classes + self.contrasts @ released, self._noise(mean, mechanism)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """The surprise of the private mean feature, if it was released.
@@ -240,13 +272,27 @@ class Moments:
             return surprise(*self._gaps(mean, mechanism))
         return self._evidence(mean, mechanism).surplus
 
-    def _released(self, mean: Array) -> Array:
-        """The mean of the parties' vectors, k+1 rows, as if nobody had been shortened."""
-        return mean.reshape(self.whitening.shape[1] + 1, -1) / self.clip_factor
+    @property
+    def _radius(self) -> float:
+        """b."""
+        return self.length * self.grid / lengthen(TOLD)
 
-    def _noise(self, mechanism: Mechanism) -> float:
+    def _kept(self, mean: Array, mechanism: Mechanism) -> float:
+        """The mean of c_j: what was released of it and what was simulated, by their precision."""
+        unit = TOLD * self._radius
+        measured, known = mechanism.deviation / unit, KEPT_SPREAD
+        weight = known**2 / (known**2 + measured**2)
+        kept = self.clip_factor + weight * (0.5 + float(mean[-1]) / unit - self.clip_factor)
+        return float(np.clip(kept, LEAST_KEPT, 1.0))
+
+    def _released(self, mean: Array, mechanism: Mechanism) -> Array:
+        """The mean of the parties' vectors, k+1 rows, as if nobody had been shortened."""
+        rows = mean[:-1].reshape(self.whitening.shape[1] + 1, -1)
+        return np.asarray(rows / self._kept(mean, mechanism))
+
+    def _noise(self, mean: Array, mechanism: Mechanism) -> float:
         """ν."""
-        return mechanism.deviation / self.clip_factor
+        return mechanism.deviation / self._kept(mean, mechanism)
 
     def _private(self, mechanism: Mechanism) -> float:
         """One over the number of private samples, as far as it was declared."""
@@ -257,7 +303,7 @@ class Moments:
         n_contrasts, each = self.n_classes - 1, float(self.samples_each)
         found, noise = self.class_shares(mean, mechanism)
         shares, shown = likely_shares(found, noise**2), 1.0 - (1.0 - 1.0 / each) / each
-        target = self._released(mean)[1:, :n_contrasts] @ self.contrasts.T / shown
+        target = self._released(mean, mechanism)[1:, :n_contrasts] @ self.contrasts.T / shown
         sampling = spread(shares) * self._private(mechanism) / n_contrasts
         return Evidence(
             shares=shares,
@@ -273,8 +319,8 @@ class Moments:
         In whitened coordinates the public one is 0.
         """
         n_classes = self.n_classes
-        gaps = math.sqrt(n_classes) * self._released(mean)[1:, -1]
-        noise = n_classes * self._noise(mechanism) ** 2
+        gaps = math.sqrt(n_classes) * self._released(mean, mechanism)[1:, -1]
+        noise = n_classes * self._noise(mean, mechanism) ** 2
         sampling = self._private(mechanism) + 1.0 / len(self.features)
         return gaps, np.full(len(gaps), noise + sampling)
 

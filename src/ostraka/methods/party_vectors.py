@@ -14,6 +14,7 @@ accuracy, except that a party's vector must come from its own rows to the last b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import final
@@ -33,7 +34,7 @@ from ostraka.public.whitening import Whitening
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball
 
-__all__ = ["Directions", "choose_directions", "round_blocks"]
+__all__ = ["Directions", "choose_directions", "lengthen", "round_blocks"]
 
 NUMBERS_AT_ONCE = 2**24
 MOST_NUMBERS = 2**14
@@ -61,20 +62,28 @@ def choose_directions(
     *,
     signal: float = 1.0,
     first_rows: int = 0,
+    told: float = 0.0,
 ) -> Directions:
     """The k that keeps most of a signal of this size, from public values.
 
-    `first_rows`: so many rows of a vector come before those of the directions.
+    `first_rows`: so many rows of a vector come before those of the directions. `told`: the range of
+    one more number, beside what vectors are shortened to.
     """
-    n_columns = simulated.sums.shape[2]
-    lengths, factors = simulated.radii[first_rows:], simulated.kept[first_rows:]
-    dimensions = (np.arange(1.0, whitening.rank + 1.0) + first_rows) * n_columns
+    n_columns, more = simulated.sums.shape[2], int(told > 0.0)
+    factors = simulated.kept[first_rows:]
+    lengths = simulated.radii[first_rows:] * lengthen(told)
+    dimensions = (np.arange(1.0, whitening.rank + 1.0) + first_rows) * n_columns + more
     moves = 2.0 * lengths / n_units
     spread = l2_variance(promise.epsilon, promise.delta, moves, dimensions)
-    values = whitening.values[: max(1, MOST_NUMBERS // n_columns - first_rows)]
+    values = whitening.values[: max(1, (MOST_NUMBERS - more) // n_columns - first_rows)]
     k = best_k(values, spread / (signal * factors) ** 2, n_classes, n_auxiliary)
-    grid, ball = lattice(float(lengths[k - 1]), (k + first_rows) * n_columns)
+    grid, ball = lattice(float(lengths[k - 1]), (k + first_rows) * n_columns + more)
     return Directions(k=k, grid=grid, ball=ball, clip_factor=float(factors[k - 1]))
+
+
+def lengthen(told: float) -> float:
+    """The radius of the ball for vectors of length up to 1 and one more number within ±told/2."""
+    return math.hypot(1.0, told / 2.0)
 
 
 def round_blocks(

@@ -41,6 +41,8 @@ __all__ = ["Evidence", "SEPARATED", "fit_softmax", "likely_shares", "spread"]
 
 WEAKEST = 0.02
 """A line is assumed to explain at least this much of how labels vary, and classes to vary so."""
+TYPICAL, TYPICALLY_OFF = 0.25, 0.2
+"""How much it explains where nothing is known, and by how much that is typically wrong."""
 SEPARATED = 0.5
 """If a line explains more than this of how labels vary, classes hardly overlap."""
 CERTAINTY = 1.5
@@ -92,15 +94,19 @@ class Evidence:
 
     @property
     def strength(self) -> float:
-        """A, from the length of F beyond what errors add to it."""
-        explained = (float(np.sum(self.target**2)) - self._n_numbers * self.variance) / self._scale
-        return float(np.clip(explained, WEAKEST, 1.0))
+        """A, from the length of F beyond what errors add to it, as far as that can be trusted.
+
+        By chance alone noise can be longer than expected; taken at its word, it would be believed.
+        """
+        explained, deviation = self._explained
+        trust = TYPICALLY_OFF**2 / (TYPICALLY_OFF**2 + deviation * deviation)
+        return float(np.clip(TYPICAL + trust * (explained - TYPICAL), WEAKEST, 1.0))
 
     @property
     def separated(self) -> bool:
         """Whether classes hardly overlap: A is above `SEPARATED`, and not by chance."""
-        deviation = self.variance * math.sqrt(SPREAD * self._n_numbers) / self._scale
-        return self.strength - CERTAINTY * deviation > SEPARATED
+        explained, deviation = self._explained
+        return min(explained, 1.0) - CERTAINTY * deviation > SEPARATED
 
     @property
     def surplus(self) -> float:
@@ -127,6 +133,14 @@ class Evidence:
         owed = (self.variance + self._sampling) * n_contrasts * float(np.sum(1.0 / curvatures))
         found = float(np.sum(slopes * self.target)) - owed
         return found, self.variance * float(np.sum(slopes**2))
+
+    @property
+    def _explained(self) -> tuple[float, float]:
+        """A by the length of F alone, and the deviation of that."""
+        squares = float(np.sum(self.target**2)) - self._n_numbers * self.variance
+        return squares / self._scale, self.variance * math.sqrt(
+            SPREAD * self._n_numbers
+        ) / self._scale
 
     @property
     def _n_numbers(self) -> int:
