@@ -131,6 +131,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows_are_parties: every row is a party of its own. This protects single rows, not whole
             holders.
         least_parties: refuse to release for fewer parties than this.
+        keep_back: 5 keeps every fifth row of a party back from learning, so that `evaluate` can
+            say privately how good the model is. None: all rows are learnt from.
         ledger: a `Ledger`, or the path of one: every party is charged before noise is drawn, or
             nothing is released.
         n_jobs: workers for local training; -1 means all cores, used from a few hundred parties on.
@@ -168,6 +170,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         roll: Iterable[Any] | None = None,
         rows_are_parties: bool = False,
         least_parties: int = 2,
+        keep_back: int | None = None,
         ledger: Any = None,
         n_jobs: int | None = -1,
         progress: bool = False,
@@ -193,6 +196,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.roll = roll
         self.rows_are_parties = rows_are_parties
         self.least_parties = least_parties
+        self.keep_back = keep_back
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.progress = progress
@@ -425,6 +429,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             roll=self.roll,
             protects="row" if self.rows_are_parties else "party",
             least_parties=self.least_parties,
+            keep_back=self.keep_back,
             assumed_public=("classes",) if assumed else (),
             came=True,
             **options,

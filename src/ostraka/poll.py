@@ -6,6 +6,7 @@
     promise                ε, δ, who is protected, the least number of them
     roll                   who is asked, if that is fixed: a party on it without rows still counts
     expected_units         how many are expected; how many come is known when the poll is closed
+    keep_back              which rows are not learnt from, but kept for an evaluation
     auxiliary              the public samples; of a private set, only its size
 
 Everything that leaves goes Poll → Contribution → Tally → publish → Release, whatever carries it.
@@ -39,6 +40,7 @@ from ostraka.methods.choose import choose, create
 from ostraka.methods.registry import METHODS
 from ostraka.party.asking import ask_votes
 from ostraka.party.contribution import Contribution, Kind
+from ostraka.party.keeping import leave_kept_back
 from ostraka.party.names import canonical, canonical_list, printable
 from ostraka.party.quiet import quietly, restart_streams, streams_kept
 from ostraka.party.rows import Parties
@@ -51,7 +53,7 @@ from ostraka.public.columns import Columns
 from ostraka.public.describe import Description
 from ostraka.public.prepare import prepare
 from ostraka.public.preprocessing import Samples
-from ostraka.public.promise import Promise, Unit, check_parties
+from ostraka.public.promise import Promise, Unit, check_keep_back, check_parties
 from ostraka.public.remarks import remark_label
 from ostraka.public.task import Task
 from ostraka.release.certificate import (
@@ -95,6 +97,9 @@ class Poll:
     auxiliary_samples: int | None = None
     auxiliary_digest: str | None = None
     assumed_public: tuple[str, ...] = ()
+    keep_back: int | None = None
+    """Every so many rows of a protected unit one is kept back for an evaluation; None keeps none.
+    """
     forecast: float | None = None
     """How much of what can be learnt without privacy the method learnt in a rehearsal."""
     _digest: str | None = field(default=None, init=False, repr=False)
@@ -104,6 +109,10 @@ class Poll:
         object.__setattr__(self, "expected_units", check_parties(self.expected_units))
         if self.roll is not None:
             object.__setattr__(self, "roll", tuple(canonical_list(self.roll)))
+        object.__setattr__(self, "keep_back", check_keep_back(self.keep_back))
+        if self.keep_back is not None and self.private_auxiliary:
+            allowed = "none where parties send classifiers, which may have seen all of their rows"
+            raise ParameterError("keep_back", got=self.keep_back, allowed=allowed)
         if self.forecast is not None and not 0.0 <= self.forecast <= 1.0:
             raise ParameterError("forecast", got=self.forecast, allowed="a share, from 0 to 1")
         for name in self.assumed_public:
@@ -137,6 +146,7 @@ class Poll:
         persons: int | None = None,
         roll: Iterable[Any] | None = None,
         least_parties: int = 2,
+        keep_back: int | None = None,
         assumed_public: tuple[str, ...] = (),
         came: bool = False,
         **options: Any,
@@ -159,6 +169,8 @@ class Poll:
             persons: how many persons are expected in all, where persons are protected.
             roll: the public list of the parties that are asked.
             least_parties: refuse to release for fewer protected units than this.
+            keep_back: 5 keeps every fifth row of a protected unit back, for an evaluation; None
+                keeps none.
             assumed_public: what was read from private data because it is assumed to be public.
             came: whether these parties are already there, and not only expected.
             options: `samples_each`, `shift`, `penalty`, `objective`, `start` for our own methods,
@@ -198,6 +210,7 @@ class Poll:
             # What the start took to be public is so here, too.
             inherited = (*chosen.start.certificate.assumed_public, *assumed_public)
             assumed_public = tuple(dict.fromkeys(inherited))
+            keep_back = _inherit_keep_back(chosen.start.keep_back, keep_back)
         poll = cls(
             title=title,
             task=source if isinstance(source, Task) else Task.of(source),
@@ -209,6 +222,7 @@ class Poll:
             auxiliary_samples=None if auxiliary is None else auxiliary.n_samples,
             auxiliary_digest=None if auxiliary is None else auxiliary.public_digest,
             assumed_public=assumed_public,
+            keep_back=keep_back,
             forecast=forecast,
         )
         poll.mechanism(expected)  # what cannot be kept is refused before anybody is asked
@@ -272,13 +286,13 @@ class Poll:
         name, work = canonical(party), self._work(local, n_jobs)
         if persons is None:
             grouped = self.parties(samples, labels, None, single=name)
-            ((_, units),) = self.method.contribute(grouped, work)
+            ((_, units),) = self.blocks(grouped, work)
             values = units[0] if isinstance(self.domain, Ball) else units.argmax(axis=1)
             return self._contribution(name, Kind.VECTOR, Kind.BALLOT, values, None)
         grouped = self.parties(samples, labels, persons)
         own = replace(self, roll=None, promise=replace(self.promise, protects="party"))
         summed = Tally(own)
-        for names, block in self.method.contribute(grouped, work):
+        for names, block in self.blocks(grouped, work):
             summed.add_block(names, block)
         return self._contribution(name, Kind.VECTORS, Kind.BALLOTS, summed.total, summed.n_units)
 
@@ -385,8 +399,12 @@ class Poll:
             return group(rows).map(public)
 
     def blocks(self, grouped: Parties, work: Work) -> Iterator[tuple[list[str], NDArray[Any]]]:
-        """What many parties send, where all of them are in one process."""
-        return self.method.contribute(grouped, work)
+        """What many parties send, where all of them are in one process.
+
+        From here on rows that are kept back are left out.
+        """
+        used = grouped if self.keep_back is None else leave_kept_back(grouped, self.keep_back)
+        return self.method.contribute(used, work)
 
     def mechanism(self, n_units: int) -> Mechanism:
         """The noise for this many protected units."""
@@ -568,6 +586,9 @@ class Poll:
         if self.auxiliary is None or self.auxiliary.private:
             allowed = "a classifier file, Poll.enclose(path, party): the samples are private"
             raise ParameterError("contribution", got="a classifier that votes", allowed=allowed)
+        if self.keep_back is not None:
+            allowed = "rows: of a classifier nobody knows whether it has seen those kept back"
+            raise ParameterError("contribution", got="a classifier", allowed=allowed)
         if self.promise.protects == "person":
             allowed = "a classifier for every person, trained by contribute"
             raise ParameterError("contribution", got="one classifier", allowed=allowed)
@@ -610,6 +631,14 @@ def _count_expected(
         allowed = "how many parties are expected, or a roll that names them"
         raise ParameterError("parties", got=None, allowed=allowed)
     return len(roll or ()) if parties is None else parties
+
+
+def _inherit_keep_back(of_start: int | None, given: int | None) -> int | None:
+    """A second round leaves the rows alone that the first one did; others it had learnt from."""
+    if given not in (None, of_start):
+        allowed = f"{of_start}, as in the first round, or nothing"
+        raise ParameterError("keep_back", got=given, allowed=allowed)
+    return of_start
 
 
 def _public(

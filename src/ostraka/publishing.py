@@ -159,6 +159,7 @@ def _outcome(
         statistic=mean if refittable else None,
         shift=poll.surprise(mean, mechanism),
         outlook=poll.outlook(mean, mechanism, model),
+        keep_back=poll.keep_back,
         poll=poll.detach(),
     )
 

@@ -62,6 +62,7 @@ def facts(poll: Poll) -> dict[str, Any]:
         "delta": mechanism.delta,
         "protects": poll.promise.protects,
         "least_parties": poll.promise.least_parties,
+        "keep_back": poll.keep_back,
         "expected": poll.expected_units,
         "roll": None if poll.roll is None else list(poll.roll),
         "sends": say_sent(poll),
@@ -149,7 +150,16 @@ def _leaves(poll: Poll) -> str:
     numbers = "votes" if isinstance(poll.domain, Ballots) else "whole numbers"
     return (
         f"{say_sent(poll)}: {_n_numbers(poll):,} {numbers}, about {_show_size(size)}, and its "
-        "name. No row, no column, no file of yours."
+        f"name. No row, no column, no file of yours.{_keeps_back(poll)}"
+    )
+
+
+def _keeps_back(poll: Poll) -> str:
+    if poll.keep_back is None:
+        return ""
+    return (
+        f" One in {poll.keep_back} of a {poll.promise.protects}'s rows is not used: by these rows "
+        "the model can be evaluated later, so keep the table in its order."
     )
 
 

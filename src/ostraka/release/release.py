@@ -12,6 +12,8 @@ exactly as expected is refused before any of it is used.
     3        `columns` where a table's columns are described, instead of their names alone;
              `outlook`, what is known about how good the model can be
     4        the outlook says how often the model takes itself to be right
+    5        `keep_back`, where rows were kept back from learning for an evaluation; a release
+             without has format 4, as before
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from ostraka.files import read_regular, write_new
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.columns_format import columns_from_json, columns_json
 from ostraka.public.preprocessing import Preprocessing, Samples
+from ostraka.public.promise import check_keep_back
 from ostraka.public.task import Task
 from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate
 from ostraka.release.model import LinearModel
@@ -47,7 +50,7 @@ __all__ = ["Release", "Rehearsed", "task_from_json", "task_json"]
 # A new number with every change of the file's content; readers of old numbers stay, each with a
 # file
 # in the tests.
-FORMAT, WITH_OUTLOOK = "4", ("3", "4")
+FORMAT, KEEPING, WITH_OUTLOOK = "4", "5", ("3", "4", "5")
 T = TypeVar("T")
 _KEYS = {"ostraka", "task", "certificate"}
 _PREPROCESSING = {"preprocessing.center", "preprocessing.scale", "preprocessing.components"}
@@ -83,6 +86,8 @@ class _Outcome:
     """What was released, where the model was made from it."""
     outlook: Outlook = field(default_factory=Outlook)
     """What is known of how good the model can be."""
+    keep_back: int | None = None
+    """Every so many rows of a protected unit one was not learnt from; None: all were."""
     shift: float | None = None
     """By how many standard deviations the parties' samples differ from the auxiliary ones, where
     that can be told; not in the file.
@@ -92,6 +97,7 @@ class _Outcome:
     _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "keep_back", check_keep_back(self.keep_back))
         if self.statistic is None:
             return
         promised, statistic = self.certificate, np.array(self.statistic, dtype=np.float64)
@@ -178,6 +184,8 @@ class _Outcome:
             "outlook": self.outlook.to_json(),
             "certificate": self.certificate.to_json(),
         }
+        if self.keep_back is not None:
+            metadata |= {"ostraka": KEEPING, "keep_back": str(self.keep_back)}
         named = task.preprocessing.arrays().items()
         arrays = {f"preprocessing.{name}": array for name, array in named}
         if self.statistic is not None:
@@ -247,9 +255,16 @@ class Release(_Outcome):
         outlook = Outlook()
         if "outlook" in metadata:
             outlook = Outlook.from_json(metadata["outlook"], len(task.classes))
+        kept = _keep_back(metadata.get("keep_back"))
         release = _built(
             "certificate",
-            lambda: cls(model=model, certificate=certificate, statistic=found, outlook=outlook),
+            lambda: cls(
+                model=model,
+                certificate=certificate,
+                statistic=found,
+                outlook=outlook,
+                keep_back=kept,
+            ),
         )
         object.__setattr__(release, "_digest", hashlib.sha256(data).hexdigest())
         return release
@@ -303,8 +318,9 @@ def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
         raise FormatError("release", problem)
     number = metadata.get("ostraka")
     keys = _KEYS | {"outlook"} if number in WITH_OUTLOOK else _KEYS
+    keys = keys | {"keep_back"} if number == KEEPING else keys
     if number not in ("1", "2", *WITH_OUTLOOK) or set(metadata) != keys:
-        problem = f"its metadata is not that of an Ostraka release of format 1 to {FORMAT}"
+        problem = f"its metadata is not that of an Ostraka release of format 1 to {KEEPING}"
         raise FormatError("release", problem)
     if number == "1" and "statistic" in tensors:
         raise FormatError("release", "it says format 1, but has a tensor of a later one")
@@ -313,6 +329,14 @@ def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
         if wrong or (name == "statistic" and not np.isfinite(tensor).all()):
             problem = f"its {name} have type {tensor.dtype} and shape {tensor.shape}"
             raise FormatError("release", problem)
+
+
+def _keep_back(written: str | None) -> int | None:
+    if written is None:
+        return None
+    if not (written.isascii() and written.isdecimal() and len(written) < 10):
+        raise FormatError("release", f"its keep_back is {written[:20]!r}, not a whole number")
+    return int(written)
 
 
 def _built(what: str, build: Callable[[], T]) -> T:
