@@ -37,10 +37,11 @@ from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Method, Options, Work
 from ostraka.methods.choose import choose, create
+from ostraka.methods.evaluation import Judging
 from ostraka.methods.registry import METHODS
 from ostraka.party.asking import ask_votes
 from ostraka.party.contribution import Contribution, Kind
-from ostraka.party.keeping import leave_kept_back
+from ostraka.party.keeping import leave_kept_back, take_kept_back
 from ostraka.party.names import canonical, canonical_list, printable
 from ostraka.party.quiet import quietly, restart_streams, streams_kept
 from ostraka.party.rows import Parties
@@ -56,6 +57,7 @@ from ostraka.public.preprocessing import Samples
 from ostraka.public.promise import Promise, Unit, check_keep_back, check_parties
 from ostraka.public.remarks import remark_label
 from ostraka.public.task import Task
+from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import (
     FROM_A_SEED,
     FROM_THE_SYSTEM,
@@ -66,8 +68,7 @@ from ostraka.release.certificate import (
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
 from ostraka.solve.losses import Array
-from ostraka.tally import Tally
-from ostraka.tally.domain import Ball, Ballots, Domain
+from ostraka.tally.domain import Ball, Ballots, BallSum, Domain
 from ostraka.tensors import LARGEST_FILE
 
 __all__ = ["Poll"]
@@ -128,6 +129,7 @@ class Poll:
             got = f"{self.method.n_classes} classes, {width} features"
             allowed = f"{len(self.task.classes)} and {self.task.n_features}, as the task has"
             raise ParameterError("method", got=got, allowed=allowed)
+        self._check_judged()
 
     @classmethod
     def create(
@@ -233,10 +235,67 @@ class Poll:
             warn_caller(of_labels, InputWarning)
         return poll
 
+    @classmethod
+    def evaluate(
+        cls,
+        release: Release | Rehearsed,
+        *,
+        epsilon: float,
+        parties: int | None = None,
+        title: str = "",
+        persons: int | None = None,
+        roll: Iterable[Any] | None = None,
+        least_parties: int = 2,
+        came: bool = False,
+    ) -> Poll:
+        """Make a poll that asks how good a release is, on the parties' own rows.
+
+        It protects whom the release protects. If rows were kept back from learning, only these are
+        used; otherwise all are, and the evaluation says so. `publish` then gives the release as it
+        was, with one more of `release.evaluations`. A party gives the table that it learnt from, in
+        the same order; rows that came later may follow.
+
+        Args:
+            release: what is evaluated.
+            epsilon: the privacy loss of the evaluation alone, for one protected unit.
+            parties: how many are expected; by default as many as the roll names.
+            title: one line, for people.
+            persons: how many persons are expected in all, where persons are protected.
+            roll: the public list of the parties that are asked.
+            least_parties: refuse to evaluate with fewer protected units than this.
+            came: whether these parties are already there, and not only expected.
+
+        """
+        if not isinstance(release, Release | Rehearsed):
+            raise WrongTypeError("The release", release, "a Release: Release.load(path)")
+        task, protects = release.model.task, release.certificate.protects
+        promise = Promise(epsilon=epsilon, protects=protects, least_parties=least_parties)
+        asked = None if roll is None else tuple(canonical_list(roll))
+        expected = promise.check_units(
+            _count_expected(parties, persons, protects, asked), expected=not came
+        )
+        poll = cls(
+            title=title,
+            task=task,
+            method=Judging.create(task, expected, promise, Options(start=release)),
+            promise=promise,
+            expected_units=expected,
+            roll=asked,
+            assumed_public=release.certificate.assumed_public,
+            keep_back=release.keep_back,
+        )
+        poll.mechanism(expected)
+        return poll
+
     @property
     def domain(self) -> Domain:
         """What one party may send."""
         return self.method.domain
+
+    @property
+    def judged(self) -> Release | Rehearsed | None:
+        """The release that the poll evaluates; None if it learns."""
+        return self.method.release if isinstance(self.method, Judging) else None
 
     @property
     def votes(self) -> bool:
@@ -290,11 +349,13 @@ class Poll:
             values = units[0] if isinstance(self.domain, Ball) else units.argmax(axis=1)
             return self._contribution(name, Kind.VECTOR, Kind.BALLOT, values, None)
         grouped = self.parties(samples, labels, persons)
-        own = replace(self, roll=None, promise=replace(self.promise, protects="party"))
-        summed = Tally(own)
+        summed = self.domain.new_sum()
         for names, block in self.blocks(grouped, work):
-            summed.add_block(names, block)
-        return self._contribution(name, Kind.VECTORS, Kind.BALLOTS, summed.total, summed.n_units)
+            if isinstance(summed, BallSum):
+                summed.add_rows(block, names)
+            else:
+                summed.add_sum(block, len(names))
+        return self._contribution(name, Kind.VECTORS, Kind.BALLOTS, summed.total, len(grouped))
 
     def enclose(
         self, path: str | os.PathLike[str], party: Any, trusted: Iterable[str] = ()
@@ -401,10 +462,12 @@ class Poll:
     def blocks(self, grouped: Parties, work: Work) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """What many parties send, where all of them are in one process.
 
-        From here on rows that are kept back are left out.
+        From here on rows that are kept back are left out, or all others where one evaluates.
         """
-        used = grouped if self.keep_back is None else leave_kept_back(grouped, self.keep_back)
-        return self.method.contribute(used, work)
+        if self.keep_back is not None:
+            choose_rows = leave_kept_back if self.judged is None else take_kept_back
+            grouped = choose_rows(grouped, self.keep_back)
+        return self.method.contribute(grouped, work)
 
     def mechanism(self, n_units: int) -> Mechanism:
         """The noise for this many protected units."""
@@ -443,7 +506,7 @@ class Poll:
             start=None if start is None else start.digest,
             start_epsilon=before[0],
             start_delta=before[1],
-            randomness=FROM_A_SEED if start is not None and start.rehearsed else FROM_THE_SYSTEM,
+            randomness=FROM_A_SEED if self._rests_on_seed else FROM_THE_SYSTEM,
             assumed_public=self.assumed_public,
         )
 
@@ -572,6 +635,23 @@ class Poll:
             f"epsilon={promise.epsilon:g}{delta}, protects={promise.protects!r}, "
             f"expected_units={self.expected_units})"
         )
+
+    @property
+    def _rests_on_seed(self) -> bool:
+        """Whether it rests on a rehearsal: then nothing that comes of it can be released."""
+        start = self.method.start
+        seeded = isinstance(self.method, Judging) and self.method.rehearsed
+        return seeded or (start is not None and start.rehearsed)
+
+    def _check_judged(self) -> None:
+        """Refuse another task, unit or rule for rows than those of the release in question."""
+        if self.judged is None:
+            return
+        judged, promised = self.judged, self.judged.certificate
+        own = (self.task, self.promise.protects, self.keep_back)
+        if own != (judged.model.task, promised.protects, judged.keep_back):
+            allowed = "that of the release that it evaluates: Poll.evaluate(release, ...)"
+            raise ParameterError("poll", got="another task, unit or keep_back", allowed=allowed)
 
     def _work(self, local: Any, n_jobs: int | None) -> Work:
         if local is not None and not self.votes:

@@ -95,11 +95,11 @@ def check_keep_back(every: int | None) -> int | None:
     return None if every is None else count("keep_back", every, *KEPT_BACK)
 
 
-def explain(epsilon: float, delta: float, protects: Unit) -> str:
+def explain(epsilon: float, delta: float, protects: Unit, seen: str = "the model") -> str:
     """What a promise means, for somebody who has never heard of ε."""
     text = (
         "Imagine somebody who knows everything about all the others, and is undecided, 50:50, "
-        f"between two versions of {_WHOSE[protects]}. Having seen the model, they guess which "
+        f"between two versions of {_WHOSE[protects]}. Having seen {seen}, they guess which "
         f"version it was made of, and are right {surest(epsilon, delta)} of the time. (50% is "
         "blind guessing.)"
     )
