@@ -397,3 +397,79 @@ def test_parties_evaluate_from_raw_tables_by_files() -> None:
     for block in asked.blocks(asked.parties(private, y, parties), Work()):
         there.add_block(*block)
     assert (here.total == there.total).all()
+
+
+# ---- in one process ------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(5)
+X, PUBLIC = RNG.normal(size=(3000, 3)), RNG.normal(size=(200, 3))
+Y = np.where(X[:, 0] + 0.3 * RNG.normal(size=3000) > 0, "ill", "well")
+PARTIES = np.arange(3000) // 10
+
+
+def fitted(**changes: Any) -> PrivateClassifier:
+    model = PrivateClassifier("cells", 3.0, **{"keep_back": 5, **changes})
+    parties = None if changes.get("rows_are_parties") else PARTIES
+    return model.fit(X, Y, parties=parties, auxiliary=PUBLIC)
+
+
+def test_the_estimator_evaluates_over_the_same_path(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "l.db", Budget(epsilon=5.0))
+    model = fitted(ledger=ledger)
+    found = model.evaluate(X, Y, parties=PARTIES, epsilon=2.0)
+    assert model.release_.evaluations == (found,)
+    assert found.keep_back == 5
+    assert str(ledger.spent("0")) == "ε=5"
+    truth = model.release_.model.choices(X) == model.release_.model.task.indices(Y)
+    assert found.accuracy is not None
+    assert abs(found.accuracy.value - truth.mean()) < 0.1
+    model.release_.save(tmp_path / "m.ostraka")  # type: ignore[union-attr]
+    assert Release.load(tmp_path / "m.ostraka").evaluations[0].digest == found.digest
+    with pytest.raises(BudgetError):
+        model.evaluate(X, Y, parties=PARTIES)
+    assert len(model.release_.evaluations) == 1
+
+
+def test_the_estimator_rehearses_an_evaluation() -> None:
+    model = fitted(random_state=0)
+    found = model.evaluate(X, Y, parties=PARTIES)
+    assert isinstance(model.release_, Rehearsed)
+    assert "A REHEARSAL" in found.describe(model.classes_)
+
+
+def test_single_rows_are_kept_back_and_evaluated() -> None:
+    model = fitted(rows_are_parties=True)
+    found = model.evaluate(X, Y)
+    assert found.certificate.protects == "row"
+    assert found.accuracy is not None
+    assert abs(float(found._cells().sum()) - 0.2) < 0.05, "every fifth row, each a unit"
+    assert "counts alike" not in found.describe(model.classes_)
+
+
+def test_truth_values_and_a_roll_can_be_evaluated() -> None:
+    model = PrivateClassifier("cells", 3.0, keep_back=2, roll=[*range(300), "nobody"])
+    model.fit(X, Y == "ill", parties=PARTIES, auxiliary=PUBLIC)
+    assert model.evaluate(X, Y == "ill", parties=PARTIES).certificate.parties == 301
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"parties": None}, ("parties is missing", "who holds each row")),
+        ({"epsilon": 0.0}, ("epsilon = 0.0", "above 0")),
+        ({"y": Y[:9]}, ("(9,)", "one for each sample")),
+        ({"y": np.full(3000, "dead")}, ("Class 'dead' is not among", "'ill', 'well'")),
+        ({"X": X[:, :2]}, ("2 features",)),
+        ({"parties": np.zeros(3000)}, ("1 party has contributed", "at least 2")),
+    ],
+)
+def test_mistakes_spend_nothing(change: dict[str, Any], words: tuple[str, ...]) -> None:
+    model = fitted()
+    given = {"X": X, "y": Y, "parties": PARTIES, "epsilon": 1.0, **change}
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        model.evaluate(given["X"], given["y"], given["parties"], given["epsilon"])
+    for each in words:
+        assert each in str(caught.value)
+    if "X" not in change:  # scikit-learn's own words
+        assert str(caught.value).endswith("Nothing was drawn and nothing was spent.")
+    assert model.release_.evaluations == ()

@@ -275,7 +275,7 @@ def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> No
         made.save(out, overwrite=True)  # asked before
         written = (
             f"Wrote {out}. Send it to the coordinator, on a protected channel: it is made of your "
-            "data. You hear of the model when enough parties have sent theirs."
+            "data. You hear of the result when enough parties have sent theirs."
         )
     print_answers(
         {

@@ -285,7 +285,7 @@ def _report(
 
     release, poll = estimator.release_, estimator.poll_
     assert isinstance(release, Release)
-    cost = f"{price(release.certificate)} {say_charged(ledger)}"
+    cost = f"{price(release)} {say_charged(ledger)}"
     print_answers({"Wrote": str(out), **answers(release, out, cost)})
     shifted, ratio = remark(release.shift, estimator.shift), noise_ratio(poll)
     told = [] if shifted is None else [shifted.replace("shift=True", "--shift")]

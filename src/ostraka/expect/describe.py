@@ -14,6 +14,7 @@ from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.columns import Category, Column
 from ostraka.public.entries import GAP
 from ostraka.public.promise import explain, plural, surest
+from ostraka.release.evaluation import foresee_noise
 from ostraka.solve.losses import loss_for
 from ostraka.tally.domain import Ballots
 
@@ -33,7 +34,7 @@ def describe(poll: Poll, file: str = "POLL") -> dict[str, str]:
         "What does it cost me?": _costs(poll),
         "What does ε mean for me?": _promises(poll),
         "Whom do I have to trust?": _trusts(poll),
-        "Will the model be any good?": _expect(poll),
+        _ask_good(poll): _expect(poll),
         "What next?": _next(poll, file),
         "Digest": f"{poll.digest}, by which contributions name it",
     }
@@ -42,6 +43,10 @@ def describe(poll: Poll, file: str = "POLL") -> dict[str, str]:
         question: answer if question in written else _sentence(answer)
         for question, answer in answers.items()
     }
+
+
+def _ask_good(poll: Poll) -> str:
+    return "Will the model be any good?" if poll.judged is None else "Is the model any good?"
 
 
 def _sentence(text: str) -> str:
@@ -72,6 +77,7 @@ def facts(poll: Poll) -> dict[str, Any]:
         "auxiliary_private": poll.private_auxiliary,
         "forecast_kept": poll.forecast,
         "start": None if poll.method.start is None else poll.method.start.digest,
+        "evaluates": None if poll.judged is None else poll.judged.digest,
     }
 
 
@@ -80,6 +86,8 @@ def say_sent(poll: Poll) -> str:
     if poll.private_auxiliary:
         return "a classifier file (ONNX or skops)"
     words = CATALOGUE[poll.method.name].words
+    if poll.judged is not None and poll.keep_back is not None:
+        words = words.replace("its rows", "its rows that were kept back,")
     if poll.promise.protects == "person":
         return f"the sum over its persons of {words}; and how many persons"
     return words
@@ -105,6 +113,12 @@ def _n_numbers(poll: Poll) -> int | None:
 
 
 def _learns(poll: Poll) -> str:
+    if poll.judged is not None:
+        return (
+            f"nothing new. It is asked how often a classifier for "
+            f"{', '.join(map(str, poll.task.classes))}, the release {poll.judged.digest[:12]}, is "
+            "right on the parties' own rows"
+        )
     columns = plural("column", poll.task.n_columns)
     if poll.task.columns is not None:  # all of them: a label among them would be seen here
         columns += f": {', '.join(map(_name_kind, poll.task.columns.columns))}"
@@ -132,6 +146,8 @@ def _holds(poll: Poll) -> str:
     rows = plural("row", poll.auxiliary_samples or 0)
     if poll.private_auxiliary:
         return f"the rules alone; of the {rows} of private auxiliary samples only the number"
+    if poll.judged is not None:
+        return "the rules and the model, and no row of anybody's table"
     if poll.auxiliary is None:
         return "the rules alone, and no row of anybody's table"
     return (
@@ -155,6 +171,13 @@ def _leaves(poll: Poll) -> str:
 
 
 def _keeps_back(poll: Poll) -> str:
+    if poll.judged is not None:
+        if poll.keep_back is None:
+            return " All of your rows are used; if the model learnt from them, it looks better."
+        return (
+            f" Only rows are used that were kept back from learning, one in {poll.keep_back}: give "
+            "the table that you gave then, in the same order; new rows may follow at its end."
+        )
     if poll.keep_back is None:
         return ""
     return (
@@ -169,10 +192,14 @@ def _show_size(size: int) -> str:
 
 def _costs(poll: Poll) -> str:
     start, unit = poll.method.start, poll.promise.protects
+    made = "model" if poll.judged is None else "evaluation"
     text = (
         f"every {unit} that takes part spends {_price(poll)} of its privacy budget, when the "
-        "model is made"
+        f"{made} is made"
     )
+    if poll.judged is not None:
+        before = poll.judged.certificate.epsilon
+        text += f". Whoever took part in making the model has spent ε = {before:g} on it already"
     if start is not None:
         together = f"ε = {start.certificate.epsilon + poll.promise.epsilon:g}"
         text += (
@@ -189,7 +216,8 @@ def _price(poll: Poll) -> str:
 
 def _promises(poll: Poll) -> str:
     promised = poll.certificate(*_as_expected(poll))  # of all rounds together
-    text = explain(promised.epsilon, promised.delta, poll.promise.protects)
+    seen = "the model" if poll.judged is None else "the evaluation"
+    text = explain(promised.epsilon, promised.delta, poll.promise.protects, seen)
     if poll.promise.protects == "person":
         twice = surest(2.0 * promised.epsilon, min(1.0, 2.0 * promised.delta))
         text += f" Whoever has data at two holders is protected less: the guess is right {twice}."
@@ -208,7 +236,7 @@ def _next(poll: Poll, file: str) -> str:
     return (
         f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, and "
         f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out "
-        "model.ostraka"
+        f"{'model' if poll.judged is None else 'evaluated'}.ostraka"
     )
 
 
@@ -223,6 +251,12 @@ def _trusts(poll: Poll) -> str:
 
 
 def _expect(poll: Poll) -> str:
+    if poll.judged is not None:
+        off = foresee_noise(poll.certificate(*_as_expected(poll)))
+        much = (
+            "by a quarter and more: little can be told" if off > 0.25 else f"by {off:.1%} at most"
+        )
+        return f"that is what it will tell. Noise moves the answer {much}, 19 times out of 20"
     ratio, little = noise_ratio(poll), drowns(poll)
     if ratio is not None:
         verdict = "some is lost"
