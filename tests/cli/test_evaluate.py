@@ -55,11 +55,11 @@ def test_the_whole_story(folder: Path) -> None:
     assert poll.judged is not None
     assert poll.judged.digest == model.digest
     for words in (
-        "Nothing new. It is asked how often a classifier for home, ward",
+        "Nothing new. It is asked how often a model is right on the parties' own rows",
         model.digest[:12],
         "one in 5: give the table that you gave then, in the same order",
         "has spent ε = 5 on it already",
-        "19 times out of 20",
+        "That is what it will tell. Noise moves the answer",
         "--out evaluated.ostraka",
     ):
         assert words in said
@@ -72,7 +72,7 @@ def test_the_whole_story(folder: Path) -> None:
         words = ("contribute", "check.poll", f"{ward}.csv", "--label-column", "outcome")
         said = run(folder, *words, "--party", str(ward), "--out", out)
         assert Contribution.load(folder / out).values.sum() <= 2**20
-    assert "its rows that were kept back, by their class" in said
+    assert "of which one in 5, kept back from learning, is used" in said
     checked = run(folder, "release", "check.poll", "inbox", "--ledger", "budgets.db", "--check")
     assert "--out evaluated.ostraka" in checked
     ready = ("release", "check.poll", "inbox", "--ledger", "budgets.db")

@@ -34,7 +34,7 @@ def describe(poll: Poll, file: str = "POLL") -> dict[str, str]:
         "What does it cost me?": _costs(poll),
         "What does ε mean for me?": _promises(poll),
         "Whom do I have to trust?": _trusts(poll),
-        _ask_good(poll): _expect(poll),
+        "Will the model be any good?": _expect(poll),
         "What next?": _next(poll, file),
         "Digest": f"{poll.digest}, by which contributions name it",
     }
@@ -43,10 +43,6 @@ def describe(poll: Poll, file: str = "POLL") -> dict[str, str]:
         question: answer if question in written else _sentence(answer)
         for question, answer in answers.items()
     }
-
-
-def _ask_good(poll: Poll) -> str:
-    return "Will the model be any good?" if poll.judged is None else "Is the model any good?"
 
 
 def _sentence(text: str) -> str:
@@ -86,8 +82,6 @@ def say_sent(poll: Poll) -> str:
     if poll.private_auxiliary:
         return "a classifier file (ONNX or skops)"
     words = CATALOGUE[poll.method.name].words
-    if poll.judged is not None and poll.keep_back is not None:
-        words = words.replace("its rows", "its rows that were kept back,")
     if poll.promise.protects == "person":
         return f"the sum over its persons of {words}; and how many persons"
     return words
@@ -113,16 +107,14 @@ def _n_numbers(poll: Poll) -> int | None:
 
 
 def _learns(poll: Poll) -> str:
-    if poll.judged is not None:
-        return (
-            f"nothing new. It is asked how often a classifier for "
-            f"{', '.join(map(str, poll.task.classes))}, the release {poll.judged.digest[:12]}, is "
-            "right on the parties' own rows"
-        )
     columns = plural("column", poll.task.n_columns)
     if poll.task.columns is not None:  # all of them: a label among them would be seen here
         columns += f": {', '.join(map(_name_kind, poll.task.columns.columns))}"
-    return f"a classifier for {', '.join(map(str, poll.task.classes))}, from {columns}"
+    classifier = f"a classifier for {', '.join(map(str, poll.task.classes))}, from {columns}"
+    if poll.judged is None:
+        return classifier
+    asked = "nothing new. It is asked how often a model is right on the parties' own rows"
+    return f"{asked}: the release {poll.judged.digest[:12]}, {classifier}"
 
 
 def _name_kind(column: Column) -> str:
