@@ -33,7 +33,12 @@ def test_the_tutorial_runs(
 
 
 @pytest.mark.parametrize(
-    ("page", "last"), [("how-to/choose.md", "10.0"), ("how-to/ledger.md", "ε=1 ε=4")]
+    ("page", "last"),
+    [
+        ("how-to/choose.md", "10.0"),
+        ("how-to/ledger.md", "ε=1 ε=4"),
+        ("how-to/evaluate.md", "1.0"),
+    ],
 )
 def test_the_samples_of_a_page_run_one_after_the_other(
     page: str,

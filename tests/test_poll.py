@@ -80,6 +80,18 @@ def test_format_1_stays_readable(name: str) -> None:
         Tally(poll).add(sent)
 
 
+@pytest.mark.parametrize("name", ["cells", "evaluation"])
+def test_format_4_stays_readable(name: str) -> None:
+    """Rows are kept back, in a poll to learn by and in one that evaluates what came of it."""
+    poll = Poll.load(FILES / f"{name}-4.poll")
+    assert poll.keep_back == 3
+    assert (poll.judged is not None) is (name == "evaluation")
+    sent = Contribution.load(FILES / f"{name}-4.contribution")
+    Tally(poll).add(sent)
+    samples, labels = Case("cells", 3).world()[0]
+    assert poll.contribute(samples, labels, "ward 1") == sent
+
+
 def test_sparse_samples_and_tables_travel() -> None:
     rng = np.random.default_rng(0)
     sparse = csr_matrix(np.where(rng.random((30, 6)) < 0.3, rng.random((30, 6)), 0.0) / 3.0)
@@ -101,7 +113,9 @@ def test_what_is_not_needed_is_not_carried() -> None:
     for name, poll in POLLS.items():
         tensors, _ = read_tensors(poll.to_bytes(), "poll")
         assert ("auxiliary.samples" in tensors) == poll.votes, name
-        assert ("auxiliary.features" in tensors) == (poll.method.name != "avg"), name
+        assert ("auxiliary.features" in tensors) == (
+            poll.method.name not in ("avg", "evaluation")
+        ), name
 
 
 def test_columns_go_by_name() -> None:

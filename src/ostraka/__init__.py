@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ostraka.publishing import publish
     from ostraka.release import Rehearsed, Release
     from ostraka.release.certificate import Certificate
+    from ostraka.release.evaluation import Evaluation
     from ostraka.release.model import LinearModel
     from ostraka.tally import Tally
 
@@ -36,6 +37,7 @@ _HOMES = {
     "Columns": "public.columns",
     "Contribution": "party.contribution",
     "Entropy": "mechanism",
+    "Evaluation": "release.evaluation",
     "Ledger": "ledger",
     "LinearModel": "release.model",
     "OstrakaError": "errors",
@@ -58,6 +60,7 @@ __all__ = [
     "Columns",
     "Contribution",
     "Entropy",
+    "Evaluation",
     "Ledger",
     "LinearModel",
     "OstrakaError",

@@ -63,6 +63,7 @@ from ostraka.public_side import PublicSide
 from ostraka.publishing import publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
+from ostraka.release.evaluation import Evaluation
 from ostraka.rows_seen import are_shared, mark_released, mark_used, was_used
 from ostraka.tally import Tally
 
@@ -131,6 +132,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows_are_parties: every row is a party of its own. This protects single rows, not whole
             holders.
         least_parties: refuse to release for fewer parties than this.
+        keep_back: 5 keeps every fifth row of a party back from learning, so that `evaluate` can
+            say privately how good the model is. None: all rows are learnt from.
         ledger: a `Ledger`, or the path of one: every party is charged before noise is drawn, or
             nothing is released.
         n_jobs: workers for local training; -1 means all cores, used from a few hundred parties on.
@@ -168,6 +171,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         roll: Iterable[Any] | None = None,
         rows_are_parties: bool = False,
         least_parties: int = 2,
+        keep_back: int | None = None,
         ledger: Any = None,
         n_jobs: int | None = -1,
         progress: bool = False,
@@ -193,6 +197,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.roll = roll
         self.rows_are_parties = rows_are_parties
         self.least_parties = least_parties
+        self.keep_back = keep_back
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.progress = progress
@@ -286,6 +291,48 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for classifier, name in shown:
             # One party's classifier must not tell on its data, nor move what others vote.
             tally.add(poll.cast(classifier, name, fallback=poll.task.classes[0]))
+        return poll, tally
+
+    def evaluate(self, X: Any, y: Any, parties: Any = None, epsilon: float = 1.0) -> Evaluation:
+        """Say privately how good the model is, on the parties' own rows: a poll of its own.
+
+        It costs every party ε once more. With `keep_back`, give the rows that `fit` was given, in
+        the same order (new rows of a party may follow its others): only those kept back are used.
+        Without, all are used, and where the model has learnt from them the answer flatters, as it
+        says. The answer is added to `release_`.
+
+        Args:
+            X: everybody's samples.
+            y: their classes.
+            parties: who holds each sample, as in `fit`.
+            epsilon: the privacy loss of the evaluation alone, for a whole party.
+
+        """
+        check_is_fitted(self)
+        with nothing_spent():
+            self._check_parties(parties)
+            poll, tally = self._ask(X, y, parties, epsilon)
+        self.release_ = publish(poll, tally, self._source(), self.ledger)
+        return self.release_.evaluations[-1]
+
+    def _ask(self, X: Any, y: Any, parties: Any, epsilon: float) -> tuple[Poll, Tally]:
+        """The poll that evaluates the model, and what all parties send."""
+        rows = self.release_.model.task.rows(self._readable(X), "X")
+        check_labels(y)
+        _, labels = index_labels(np.asarray(y), self.classes_)
+        names = None if parties is None else canonical_each(parties, rows.shape[0])
+        n_names = rows.shape[0] if names is None else len(set(names))
+        poll = Poll.evaluate(
+            self.release_,
+            epsilon=epsilon,
+            parties=None if self.roll is not None else n_names,
+            roll=self.roll,
+            least_parties=self.least_parties,
+            came=True,
+        )
+        tally = Tally(poll)
+        for party_names, block in poll.blocks(poll.group(rows, labels, names), Work()):
+            tally.add_block(party_names, block)
         return poll, tally
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -425,6 +472,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             roll=self.roll,
             protects="row" if self.rows_are_parties else "party",
             least_parties=self.least_parties,
+            keep_back=self.keep_back,
             assumed_public=("classes",) if assumed else (),
             came=True,
             **options,

@@ -6,6 +6,7 @@
     promise                ε, δ, who is protected, the least number of them
     roll                   who is asked, if that is fixed: a party on it without rows still counts
     expected_units         how many are expected; how many come is known when the poll is closed
+    keep_back              which rows are not learnt from, but kept for an evaluation
     auxiliary              the public samples; of a private set, only its size
 
 Everything that leaves goes Poll → Contribution → Tally → publish → Release, whatever carries it.
@@ -36,9 +37,11 @@ from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Method, Options, Work
 from ostraka.methods.choose import choose, create
+from ostraka.methods.evaluation import Judging
 from ostraka.methods.registry import METHODS
 from ostraka.party.asking import ask_votes
 from ostraka.party.contribution import Contribution, Kind
+from ostraka.party.keeping import leave_kept_back, take_kept_back
 from ostraka.party.names import canonical, canonical_list, printable
 from ostraka.party.quiet import quietly, restart_streams, streams_kept
 from ostraka.party.rows import Parties
@@ -51,9 +54,10 @@ from ostraka.public.columns import Columns
 from ostraka.public.describe import Description
 from ostraka.public.prepare import prepare
 from ostraka.public.preprocessing import Samples
-from ostraka.public.promise import Promise, Unit, check_parties
+from ostraka.public.promise import Promise, Unit, check_keep_back, check_parties
 from ostraka.public.remarks import remark_label
 from ostraka.public.task import Task
+from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import (
     FROM_A_SEED,
     FROM_THE_SYSTEM,
@@ -64,8 +68,7 @@ from ostraka.release.certificate import (
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
 from ostraka.solve.losses import Array
-from ostraka.tally import Tally
-from ostraka.tally.domain import Ball, Ballots, Domain
+from ostraka.tally.domain import Ball, Ballots, BallSum, Domain
 from ostraka.tensors import LARGEST_FILE
 
 __all__ = ["Poll"]
@@ -95,6 +98,9 @@ class Poll:
     auxiliary_samples: int | None = None
     auxiliary_digest: str | None = None
     assumed_public: tuple[str, ...] = ()
+    keep_back: int | None = None
+    """Every so many rows of a protected unit one is kept back for an evaluation; None keeps none.
+    """
     forecast: float | None = None
     """How much of what can be learnt without privacy the method learnt in a rehearsal."""
     _digest: str | None = field(default=None, init=False, repr=False)
@@ -104,6 +110,10 @@ class Poll:
         object.__setattr__(self, "expected_units", check_parties(self.expected_units))
         if self.roll is not None:
             object.__setattr__(self, "roll", tuple(canonical_list(self.roll)))
+        object.__setattr__(self, "keep_back", check_keep_back(self.keep_back))
+        if self.keep_back is not None and self.private_auxiliary:
+            allowed = "none where parties send classifiers, which may have seen all of their rows"
+            raise ParameterError("keep_back", got=self.keep_back, allowed=allowed)
         if self.forecast is not None and not 0.0 <= self.forecast <= 1.0:
             raise ParameterError("forecast", got=self.forecast, allowed="a share, from 0 to 1")
         for name in self.assumed_public:
@@ -119,6 +129,7 @@ class Poll:
             got = f"{self.method.n_classes} classes, {width} features"
             allowed = f"{len(self.task.classes)} and {self.task.n_features}, as the task has"
             raise ParameterError("method", got=got, allowed=allowed)
+        self._check_judged()
 
     @classmethod
     def create(
@@ -137,6 +148,7 @@ class Poll:
         persons: int | None = None,
         roll: Iterable[Any] | None = None,
         least_parties: int = 2,
+        keep_back: int | None = None,
         assumed_public: tuple[str, ...] = (),
         came: bool = False,
         **options: Any,
@@ -159,6 +171,8 @@ class Poll:
             persons: how many persons are expected in all, where persons are protected.
             roll: the public list of the parties that are asked.
             least_parties: refuse to release for fewer protected units than this.
+            keep_back: 5 keeps every fifth row of a protected unit back, for an evaluation; None
+                keeps none.
             assumed_public: what was read from private data because it is assumed to be public.
             came: whether these parties are already there, and not only expected.
             options: `samples_each`, `shift`, `penalty`, `objective`, `start` for our own methods,
@@ -199,6 +213,7 @@ class Poll:
             # What the start took to be public is so here, too.
             inherited = (*chosen.start.certificate.assumed_public, *assumed_public)
             assumed_public = tuple(dict.fromkeys(inherited))
+            keep_back = _inherit_keep_back(chosen.start.keep_back, keep_back)
         poll = cls(
             title=title,
             task=source if isinstance(source, Task) else Task.of(source),
@@ -210,6 +225,7 @@ class Poll:
             auxiliary_samples=None if auxiliary is None else auxiliary.n_samples,
             auxiliary_digest=None if auxiliary is None else auxiliary.public_digest,
             assumed_public=assumed_public,
+            keep_back=keep_back,
             forecast=forecast,
         )
         poll.mechanism(expected)  # what cannot be kept is refused before anybody is asked
@@ -220,10 +236,67 @@ class Poll:
             warn_caller(of_labels, InputWarning)
         return poll
 
+    @classmethod
+    def evaluate(
+        cls,
+        release: Release | Rehearsed,
+        *,
+        epsilon: float,
+        parties: int | None = None,
+        title: str = "",
+        persons: int | None = None,
+        roll: Iterable[Any] | None = None,
+        least_parties: int = 2,
+        came: bool = False,
+    ) -> Poll:
+        """Make a poll that asks how good a release is, on the parties' own rows.
+
+        It protects whom the release protects. If rows were kept back from learning, only these are
+        used; otherwise all are, and the evaluation says so. `publish` then gives the release as it
+        was, with one more of `release.evaluations`. A party gives the table that it learnt from, in
+        the same order; rows that came later may follow.
+
+        Args:
+            release: what is evaluated.
+            epsilon: the privacy loss of the evaluation alone, for one protected unit.
+            parties: how many are expected; by default as many as the roll names.
+            title: one line, for people.
+            persons: how many persons are expected in all, where persons are protected.
+            roll: the public list of the parties that are asked.
+            least_parties: refuse to evaluate with fewer protected units than this.
+            came: whether these parties are already there, and not only expected.
+
+        """
+        if not isinstance(release, Release | Rehearsed):
+            raise WrongTypeError("The release", release, "a Release: Release.load(path)")
+        task, protects = release.model.task, release.certificate.protects
+        promise = Promise(epsilon=epsilon, protects=protects, least_parties=least_parties)
+        asked = None if roll is None else tuple(canonical_list(roll))
+        expected = promise.check_units(
+            _count_expected(parties, persons, protects, asked), expected=not came
+        )
+        poll = cls(
+            title=title,
+            task=task,
+            method=Judging.create(task, expected, promise, Options(start=release)),
+            promise=promise,
+            expected_units=expected,
+            roll=asked,
+            assumed_public=release.certificate.assumed_public,
+            keep_back=release.keep_back,
+        )
+        poll.mechanism(expected)
+        return poll
+
     @property
     def domain(self) -> Domain:
         """What one party may send."""
         return self.method.domain
+
+    @property
+    def judged(self) -> Release | Rehearsed | None:
+        """The release that the poll evaluates; None if it learns."""
+        return self.method.release if isinstance(self.method, Judging) else None
 
     @property
     def votes(self) -> bool:
@@ -273,15 +346,17 @@ class Poll:
         name, work = canonical(party), self._work(local, n_jobs)
         if persons is None:
             grouped = self.parties(samples, labels, None, single=name)
-            ((_, units),) = self.method.contribute(grouped, work)
+            ((_, units),) = self.blocks(grouped, work)
             values = units[0] if isinstance(self.domain, Ball) else units.argmax(axis=1)
             return self._contribution(name, Kind.VECTOR, Kind.BALLOT, values, None)
         grouped = self.parties(samples, labels, persons)
-        own = replace(self, roll=None, promise=replace(self.promise, protects="party"))
-        summed = Tally(own)
-        for names, block in self.method.contribute(grouped, work):
-            summed.add_block(names, block)
-        return self._contribution(name, Kind.VECTORS, Kind.BALLOTS, summed.total, summed.n_units)
+        summed = self.domain.new_sum()
+        for names, block in self.blocks(grouped, work):
+            if isinstance(summed, BallSum):
+                summed.add_rows(block, names)
+            else:
+                summed.add_sum(block, len(names))
+        return self._contribution(name, Kind.VECTORS, Kind.BALLOTS, summed.total, len(grouped))
 
     def enclose(
         self, path: str | os.PathLike[str], party: Any, trusted: Iterable[str] = ()
@@ -386,7 +461,13 @@ class Poll:
             return group(rows).map(public)
 
     def blocks(self, grouped: Parties, work: Work) -> Iterator[tuple[list[str], NDArray[Any]]]:
-        """What many parties send, where all of them are in one process."""
+        """What many parties send, where all of them are in one process.
+
+        From here on rows that are kept back are left out, or all others where one evaluates.
+        """
+        if self.keep_back is not None:
+            choose_rows = leave_kept_back if self.judged is None else take_kept_back
+            grouped = choose_rows(grouped, self.keep_back)
         return self.method.contribute(grouped, work)
 
     def mechanism(self, n_units: int) -> Mechanism:
@@ -426,7 +507,7 @@ class Poll:
             start=None if start is None else start.digest,
             start_epsilon=before[0],
             start_delta=before[1],
-            randomness=FROM_A_SEED if start is not None and start.rehearsed else FROM_THE_SYSTEM,
+            randomness=FROM_A_SEED if self._rests_on_seed else FROM_THE_SYSTEM,
             assumed_public=self.assumed_public,
         )
 
@@ -556,6 +637,23 @@ class Poll:
             f"expected_units={self.expected_units})"
         )
 
+    @property
+    def _rests_on_seed(self) -> bool:
+        """Whether it rests on a rehearsal: then nothing that comes of it can be released."""
+        start = self.method.start
+        seeded = isinstance(self.method, Judging) and self.method.rehearsed
+        return seeded or (start is not None and start.rehearsed)
+
+    def _check_judged(self) -> None:
+        """Refuse another task, unit or rule for rows than those of the release in question."""
+        if self.judged is None:
+            return
+        judged, promised = self.judged, self.judged.certificate
+        own = (self.task, self.promise.protects, self.keep_back)
+        if own != (judged.model.task, promised.protects, judged.keep_back):
+            allowed = "that of the release that it evaluates: Poll.evaluate(release, ...)"
+            raise ParameterError("poll", got="another task, unit or keep_back", allowed=allowed)
+
     def _work(self, local: Any, n_jobs: int | None) -> Work:
         if local is not None and not self.votes:
             allowed = f"None for method {self.method.name!r}, for which no classifier votes"
@@ -569,6 +667,9 @@ class Poll:
         if self.auxiliary is None or self.auxiliary.private:
             allowed = "a classifier file, Poll.enclose(path, party): the samples are private"
             raise ParameterError("contribution", got="a classifier that votes", allowed=allowed)
+        if self.keep_back is not None:
+            allowed = "rows: of a classifier nobody knows whether it has seen those kept back"
+            raise ParameterError("contribution", got="a classifier", allowed=allowed)
         if self.promise.protects == "person":
             allowed = "a classifier for every person, trained by contribute"
             raise ParameterError("contribution", got="one classifier", allowed=allowed)
@@ -611,6 +712,14 @@ def _count_expected(
         allowed = "how many parties are expected, or a roll that names them"
         raise ParameterError("parties", got=None, allowed=allowed)
     return len(roll or ()) if parties is None else parties
+
+
+def _inherit_keep_back(of_start: int | None, given: int | None) -> int | None:
+    """A second round leaves the rows alone that the first one did; others it had learnt from."""
+    if given not in (None, of_start):
+        allowed = f"{of_start}, as in the first round, or nothing"
+        raise ParameterError("keep_back", got=given, allowed=allowed)
+    return of_start
 
 
 def _public(

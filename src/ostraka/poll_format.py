@@ -34,9 +34,9 @@ from ostraka.tensors import canonical_json, parse_json, read_tensors, write_tens
 __all__ = ["read_poll", "write_poll"]
 
 # A new number with every change of the file's content; readers of old numbers stay, each with a
-# file in the tests. A poll whose columns are not described, or that has no forecast, has the form
-# that it always had.
-FORMAT, DESCRIBED, FORECAST = "1", "2", "3"
+# file in the tests. A poll whose columns are not described, that has no forecast or keeps no rows
+# back, has the form that it always had.
+FORMAT, DESCRIBED, FORECAST, KEEPING = "1", "2", "3", "4"
 CSR: Final = ("data", "indices", "indptr")
 FIELDS: Final = {
     "title",
@@ -84,6 +84,8 @@ def write_poll(poll: Poll) -> bytes:
     }
     number = DESCRIBED if "columns" in task else FORMAT
     number = number if poll.forecast is None else FORECAST
+    if poll.keep_back is not None:
+        number, content["keep_back"] = KEEPING, poll.keep_back
     metadata = {"ostraka-poll": number, "poll": canonical_json(content)}
     return write_tensors(tensors, metadata)
 
@@ -95,14 +97,15 @@ def read_poll(data: bytes) -> Poll:
         raise FormatError(
             "poll", "it is a release, which a poll ends with (see it with: ostraka inspect)"
         )
-    numbers = (FORMAT, DESCRIBED, FORECAST)
-    if metadata.get("ostraka-poll") not in numbers or set(metadata) != {"ostraka-poll", "poll"}:
-        problem = f"its metadata is not that of an Ostraka poll of format 1 to {FORECAST}"
+    number = metadata.get("ostraka-poll")
+    numbers = (FORMAT, DESCRIBED, FORECAST, KEEPING)
+    if number not in numbers or set(metadata) != {"ostraka-poll", "poll"}:
+        problem = f"its metadata is not that of an Ostraka poll of format 1 to {KEEPING}"
         raise FormatError("poll", problem)
     content = parse_json(metadata["poll"], "poll")
-    if set(content) != FIELDS:
+    if set(content) != (FIELDS | {"keep_back"} if number == KEEPING else FIELDS):
         raise FormatError("poll", "its fields are not those of a poll")
-    if content["forecast"] is not None and metadata["ostraka-poll"] != FORECAST:
+    if content["forecast"] is not None and number not in (FORECAST, KEEPING):
         problem = "it was made by an earlier version, whose forecasts meant something else"
         raise FormatError("poll", f"{problem}: make it again")
     try:
@@ -145,6 +148,7 @@ def _built(content: dict[str, Any], tensors: Arrays) -> Poll:
         auxiliary_samples=content["auxiliary"]["samples"],
         auxiliary_digest=None if auxiliary is None else auxiliary.digest,
         assumed_public=tuple(map(str, content["assumed_public"])),
+        keep_back=content.get("keep_back"),
         forecast=None if forecast is None else float(forecast),
     )
     poll.mechanism(poll.expected_units)

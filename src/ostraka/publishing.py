@@ -31,6 +31,8 @@ from ostraka.methods.base import Start
 from ostraka.poll import Poll
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import FROM_A_SEED, FROM_THE_SYSTEM, Certificate, NoisySum
+from ostraka.release.evaluation import Evaluation
+from ostraka.solve.losses import Array
 from ostraka.tally import Tally
 
 __all__ = ["check", "earlier_charges", "publish", "warn_afterwards", "warn_of_shift"]
@@ -44,7 +46,8 @@ def publish(
     source: Entropy | Rehearsal | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> Release | Rehearsed:
-    """One classifier from everything that was added up.
+    """One classifier from everything that was added up; or, of a poll that evaluates one, the same
+    release with the evaluation beside it.
 
     Args:
         poll: what was asked.
@@ -72,7 +75,7 @@ def publish(
     noisy = mechanism.draw(vector, source)
     release = _outcome(poll, mechanism, certificate, noisy, Release)
     if book is not None and charge is not None:
-        _settle(book, charge, release)
+        _settle(book, charge, release if poll.judged is None else release.evaluations[-1])
     return release
 
 
@@ -151,6 +154,8 @@ def _outcome(
     poll: Poll, mechanism: Mechanism, certificate: Certificate, noisy: Exact, kind: type[Out]
 ) -> Out:
     mean = mechanism.mean(noisy)
+    if poll.judged is not None:
+        return poll.judged.add_evaluation(_evaluate(poll.judged, certificate, mean), kind)
     refittable = isinstance(certificate.particular, NoisySum) and hasattr(poll.method, "student")
     model = poll.model(mean, mechanism)
     return kind(
@@ -159,7 +164,17 @@ def _outcome(
         statistic=mean if refittable else None,
         shift=poll.surprise(mean, mechanism),
         outlook=poll.outlook(mean, mechanism, model),
+        keep_back=poll.keep_back,
         poll=poll.detach(),
+    )
+
+
+def _evaluate(judged: Release | Rehearsed, certificate: Certificate, mean: Array) -> Evaluation:
+    return Evaluation(
+        release=judged.digest,
+        certificate=certificate,
+        keep_back=judged.keep_back,
+        statistic=mean,
     )
 
 
@@ -167,7 +182,7 @@ def _note(poll: Poll) -> str:
     return f"{poll.method.name}: {poll.title}" if poll.title else poll.method.name
 
 
-def _settle(book: Ledger, charge: Charge, release: Release) -> None:
+def _settle(book: Ledger, charge: Charge, release: Release | Evaluation) -> None:
     """Record the release. It is made and paid for.
 
     Losing it because it cannot be recorded would help nobody.

@@ -16,7 +16,7 @@ from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples
 
 WIDTH = 80
 PANELS = {
-    "Take part in a poll": ["poll", "contribute", "release"],
+    "Take part in a poll": ["poll", "contribute", "release", "evaluate"],
     "Learn in one place": ["learn", "predict", "score", "inspect", "export"],
     "Look ahead": ["demo", "plan"],
     "Accounts": ["ledger"],

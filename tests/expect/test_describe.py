@@ -92,7 +92,8 @@ def test_every_poll_answers_what_people_ask(case: Case) -> None:
     assert list(told) == QUESTIONS
     assert all(answer and answer.isprintable() for answer in told.values())
     assert told["Poll"] == "Beds"
-    assert f"A classifier for {', '.join(map(str, poll.task.classes))}" in told["What is learnt?"]
+    of_classes = f"a classifier for {', '.join(map(str, poll.task.classes))}"
+    assert of_classes in told["What is learnt?"].lower()
     assert f"from {D} columns" in told["What is learnt?"]
     assert f"Made for about {M} parties, at least 2 needed" in told["Who is asked?"]
     assert CATALOGUE[case.method].words[1:] in told["What leaves my machine?"]

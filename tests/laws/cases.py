@@ -21,6 +21,7 @@ from ostraka.public.catalogue import CATALOGUE
 from ostraka.publishing import publish
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
+from ostraka.release.evaluation import Evaluation
 from ostraka.release.model import LinearModel
 from ostraka.solve.losses import Array
 from ostraka.tally import Tally
@@ -39,34 +40,44 @@ class Case:
     delta: float = 0.0
     shift: bool = False
     calibration: str | None = None
+    keep_back: int | None = None
 
     @property
     def ours(self) -> bool:
         return self.calibration is None
 
+    @property
+    def learns(self) -> bool:
+        return CATALOGUE[self.method].learns
+
     def auxiliary(self, seed: int = 0) -> AuxiliarySet:
         features = unit_rows(np.random.default_rng(seed), N, D) * EXTENTS
         return AuxiliarySet(features, tuple(range(self.n_classes)))
 
-    def options(self, auxiliary: AuxiliarySet) -> dict[str, Any]:
+    def options(self, auxiliary: AuxiliarySet, protects: str = "party") -> dict[str, Any]:
         heeded = CATALOGUE[self.method].options
         known: dict[str, Any] = {
             "samples_each": 4,
             "shift": self.shift or None,
             "calibration": self.calibration,
             "lambda_": None if self.ours else 0.01,
-            "start": _start(auxiliary) if self.method == "refine" else None,
+            "start": _start(auxiliary, protects) if self.method == "refine" else None,
         }
         return {name: value for name, value in known.items() if name in heeded}
 
     def poll(self, auxiliary: AuxiliarySet | None = None, **changes: Any) -> Poll:
         """A poll of M parties."""
         public = self.auxiliary() if auxiliary is None else auxiliary
+        if not self.learns:
+            unit = changes.pop("protects", "party")
+            judged = _start(public, protects=unit, keep_back=self.keep_back)
+            return Poll.evaluate(judged, **{"epsilon": 1.0, "parties": M, **changes})
         given = {
             "epsilon": 1.0,
             "delta": self.delta,
             "parties": M,
-            **self.options(public),
+            "keep_back": self.keep_back,
+            **self.options(public, changes.get("protects", "party")),
             **changes,
         }
         return Poll.create(public, method=self.method, **given)
@@ -85,16 +96,28 @@ def _first(n_classes: int) -> Poll:
     return Case("moments", n_classes).poll()
 
 
-def _start(auxiliary: AuxiliarySet) -> Release:
+def _start(
+    auxiliary: AuxiliarySet, protects: str = "party", keep_back: int | None = None
+) -> Release:
     """A release whose model is about half right."""
-    poll = Poll.create(auxiliary, method="moments", epsilon=1.0, parties=M)
+    of_persons = protects == "person"
+    poll = Poll.create(
+        auxiliary,
+        method="moments",
+        epsilon=1.0,
+        parties=None if of_persons else M,
+        persons=M if of_persons else None,
+        protects=protects,
+    )
     K = auxiliary.n_classes
     drawn = np.random.default_rng(5).standard_normal((auxiliary.n_features, K))
     guess = np.eye(auxiliary.n_features, K) + 0.5 * drawn
     guess = np.zeros_like(guess) if auxiliary.n_features == 1 else guess
     weights = guess if K > 2 else guess[:, 1] - guess[:, 0]
     return Release(
-        model=LinearModel(task=poll.task, weights=weights), certificate=poll.certificate(M)
+        model=LinearModel(task=poll.task, weights=weights),
+        certificate=poll.certificate(M, M if of_persons else None),
+        keep_back=keep_back,
     )
 
 
@@ -121,6 +144,11 @@ def by_files(poll: Poll, world: World) -> Tally:
         mailed = Poll.from_bytes(sent).contribute(samples, labels, party).to_bytes()
         tally.add(Contribution.from_bytes(mailed))
     return tally
+
+
+def stated(outcome: Release | Rehearsed, case: Case) -> Release | Rehearsed | Evaluation:
+    """What came of the poll: the model, or the last statement on one."""
+    return outcome if case.learns else outcome.evaluations[-1]
 
 
 def vector(poll: Poll, tally: Tally) -> Exact:
@@ -168,5 +196,9 @@ PAPERS = [
         ("soft", "vote", "avg"), (2, 3), ("paper", "tight")
     )
 ]
-CASES = OURS + PAPERS
+EVALUATIONS = [
+    Case("evaluation", K, keep_back=keep_back)
+    for K, keep_back in itertools.product((2, 3), (None, 3))
+]
+CASES = OURS + PAPERS + EVALUATIONS
 PURE = [case for case in CASES if case.delta == 0.0]

@@ -332,3 +332,20 @@ def test_a_release_of_format_3() -> None:
     table = pd.DataFrame({"ward": wards, "age": ages})
     assert list(release.predict(table)) == ["ill", "ill", "ill", "well", "well", "well"]
     assert Release.from_bytes(release.to_bytes()).outlook == release.outlook
+
+
+def test_a_release_of_format_5() -> None:
+    """Rows kept back, and an evaluation beside the release as it was."""
+    release = Release.load(FILES / "cells-5.ostraka")
+    assert release.keep_back == 3
+    assert release.digest.startswith("73635e4c6c1f")
+    assert release.to_bytes() == (FILES / "cells-5.ostraka").read_bytes()
+    found = Release.load(FILES / "evaluated-5.ostraka")
+    assert found.digest == release.digest
+    assert (found.model.weights == release.model.weights).all()
+    (stated,) = found.evaluations
+    assert stated.digest.startswith("bd9a3c0d2750")
+    assert (stated.keep_back, stated.certificate.epsilon) == (3, 4.0)
+    assert stated.statistic[:2].tolist() == [0.13339996337890625, 0.3380577564239502]
+    assert stated.accuracy is not None
+    assert found.to_bytes() == (FILES / "evaluated-5.ostraka").read_bytes()

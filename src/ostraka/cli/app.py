@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 PANELS = {
-    "Take part in a poll": ("poll", "contribute", "release"),
+    "Take part in a poll": ("poll", "contribute", "release", "evaluate"),
     "Learn in one place": ("learn", "predict", "score", "inspect", "export"),
     "Look ahead": ("demo", "plan"),
     "Accounts": ("ledger",),

@@ -260,6 +260,14 @@ def _warn(poll: Poll, table: Table, person_column: str | None) -> None:
         )
 
 
+def _say_used(poll: Poll) -> str:
+    if poll.keep_back is None:
+        return ""
+    if poll.judged is None:
+        return f", but for one in {poll.keep_back}, which is kept back for an evaluation"
+    return f", of which one in {poll.keep_back}, kept back from learning, is used"
+
+
 def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> None:
     from ostraka.cli.screen import print_answers
     from ostraka.expect.describe import describe, say_sent
@@ -275,11 +283,11 @@ def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> No
         made.save(out, overwrite=True)  # asked before
         written = (
             f"Wrote {out}. Send it to the coordinator, on a protected channel: it is made of your "
-            "data. You hear of the model when enough parties have sent theirs."
+            "data. You hear of the result when enough parties have sent theirs."
         )
     print_answers(
         {
-            "What was computed?": f"From {source}: {say_sent(poll)}.",
+            "What was computed?": f"From {source}{_say_used(poll)}: {say_sent(poll)}.",
             "What leaves my machine?": f"{what}: {size:,} bytes in all, with your name, "
             f"{made.party}. No row, no column and no file of yours.",
             **{question: asked[question] for question in kept},

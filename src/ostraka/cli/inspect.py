@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,10 +37,16 @@ def inspect(
     release = Release.load(file)
     verified = _verify(release.certificate)
     if json:
-        typer.echo(release.certificate.to_json())
+        typer.echo(_as_json(release))
         return
     technical = {"In technical terms": _technical(release, verified)}
-    print_answers({**answers(release, file, f"{price(release.certificate)} {PAID}"), **technical})
+    told = answers(release, file, f"{price(release)} {PAID}")
+    if not release.evaluations:
+        print_answers({**told, **technical})
+        return
+    print_answers(told)
+    print_evaluation(release)
+    print_answers(technical)
 
 
 def answers(release: Release, file: Path, cost: str) -> dict[str, str]:
@@ -48,20 +55,79 @@ def answers(release: Release, file: Path, cost: str) -> dict[str, str]:
     return {
         "What is it?": f"A classifier for {', '.join(map(str, task.classes))}, "
         f"from {_columns(task)}, made of the data of {promised.crowd}.",
-        "What does ε mean?": promised.plainly,
-        "Is it any good?": release.outlook.describe(task.classes),
+        "What does ε mean?": promised.plainly + _with_evaluations(release),
+        "Is it any good?": _judge(release),
         "What did it cost?": cost,
-        "What next?": f"Measure it: ostraka score {file} labelled.csv --label-column COLUMN. "
-        f"Use it: ostraka predict {file} new.csv --out predictions.csv --keep. Give it to "
-        f"anybody: it is made to be published. For other programs: ostraka export {file} --onnx "
-        "model.onnx",
+        "What next?": f"Measure it: ostraka score {file} labelled.csv --label-column COLUMN; or on "
+        f"the parties' own rows, privately: ostraka evaluate {file} --epsilon 1 --parties NUMBER "
+        f"--out check.poll. Use it: ostraka predict {file} new.csv --out predictions.csv --keep. "
+        "Give it to anybody: it is made to be published. For other programs: ostraka export "
+        f"{file} --onnx model.onnx",
     }
 
 
-def price(promised: Certificate) -> str:
-    """What a release costs whoever took part."""
+def price(release: Release) -> str:
+    """What a release costs whoever took part, its evaluations included."""
+    promised = release.certificate
     delta = f", δ = {promised.delta:g}" if promised.delta else ""
-    return f"ε = {promised.epsilon:g}{delta} for every {promised.protects} that took part."
+    model = f"ε = {promised.epsilon:g}{delta} for every {promised.protects} that took part."
+    if not release.evaluations:
+        return model
+    each = " and ".join(f"ε = {each.certificate.epsilon:g}" for each in release.evaluations)
+    return (
+        f"{model} Evaluating it cost {each} more for those who took part in that; whoever took "
+        f"part in everything spent ε = {_sum_costs(release)[0]:g} in all."
+    )
+
+
+def _sum_costs(release: Release) -> tuple[float, float]:
+    """The ε and the δ of whoever took part in everything."""
+    made = [release.certificate, *(each.certificate for each in release.evaluations)]
+    return math.fsum(one.epsilon for one in made), math.fsum(one.delta for one in made)
+
+
+def _with_evaluations(release: Release) -> str:
+    from ostraka.public.promise import surest
+
+    if not release.evaluations:
+        return ""
+    return (
+        " Having seen how it was evaluated, too, they are right "
+        f"{surest(*_sum_costs(release))} of the time, if that {release.certificate.protects} took "
+        "part in everything."
+    )
+
+
+def print_evaluation(release: Release) -> None:
+    """The confusion table of the last evaluation, if there is one."""
+    from ostraka.cli.confusion import print_confusion
+
+    if not release.evaluations:
+        return
+    cells = [[f"{share:.1%}" for share in row] for row in release.evaluations[-1].table.tolist()]
+    title = "Shares of all rows"
+    print_confusion(release.model.task.classes, cells, title)
+
+
+def _judge(release: Release) -> str:
+    """The last evaluation; without one, what is known without asking anybody."""
+    classes = release.model.task.classes
+    if not release.evaluations:
+        return release.outlook.describe(classes)
+    *earlier, last = release.evaluations
+    before = "".join(f" An earlier evaluation said {each.accuracy}." for each in earlier)
+    return last.describe(classes) + before
+
+
+def _as_json(release: Release) -> str:
+    """The certificate; with evaluations, these beside its fields."""
+    from ostraka.tensors import canonical_json, parse_json
+
+    written = release.certificate.to_json()
+    if not release.evaluations:
+        return written
+    stated = [each.facts(release.model.task.classes) for each in release.evaluations]
+    return canonical_json({**parse_json(written, "certificate"), "evaluations": stated})
 
 
 def _technical(release: Release, verified: str) -> str:
@@ -69,6 +135,10 @@ def _technical(release: Release, verified: str) -> str:
     facts = {
         **_facts(release.certificate),
         "digest": f"{release.digest}, by which ledgers and second rounds name it",
+        **{
+            f"evaluation {each.digest[:12]}": each.certificate.technical
+            for each in release.evaluations
+        },
     }
     lines = [
         release.certificate.technical,

@@ -18,6 +18,7 @@ from ostraka.cli.options import (
     DROP,
     EPSILON,
     FORCE,
+    KEEP_BACK,
     LABEL_COLUMN,
     LAMBDA,
     LEAST_PARTIES,
@@ -80,6 +81,7 @@ def learn(
         ),
     ] = None,
     samples_each: Annotated[int | None, SAMPLES_EACH] = None,
+    keep_back: Annotated[int | None, KEEP_BACK] = None,
     classes: Annotated[
         str | None, option(DATA, f"{CLASSES} Default: those in the data.", of="names")
     ] = None,
@@ -215,6 +217,7 @@ def learn(
         roll=table.roll if roll is None else names_in(roll),
         rows_are_parties=rows_are_parties,
         least_parties=least_parties,
+        keep_back=keep_back,
         n_jobs=jobs,
         progress=console.is_terminal,
     )
@@ -282,7 +285,7 @@ def _report(
 
     release, poll = estimator.release_, estimator.poll_
     assert isinstance(release, Release)
-    cost = f"{price(release.certificate)} {say_charged(ledger)}"
+    cost = f"{price(release)} {say_charged(ledger)}"
     print_answers({"Wrote": str(out), **answers(release, out, cost)})
     shifted, ratio = remark(release.shift, estimator.shift), noise_ratio(poll)
     told = [] if shifted is None else [shifted.replace("shift=True", "--shift")]

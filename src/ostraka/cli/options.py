@@ -18,6 +18,7 @@ __all__ = [
     "EPSILON",
     "FORCE",
     "INV_EPSILON",
+    "KEEP_BACK",
     "LABEL_COLUMN",
     "LAMBDA",
     "LEAST_PARTIES",
@@ -50,6 +51,12 @@ ROLL = option(
 SAMPLES_EACH = option(
     DATA,
     "How many rows a party (or person) typically has. Only accuracy depends on it. Default 10.",
+    of="number",
+)
+KEEP_BACK = option(
+    DATA,
+    "5 keeps every fifth row of a party (or person) back from learning, for ostraka evaluate to "
+    "say how good the model is. Default: none.",
     of="number",
 )
 DROP = option(DATA, "A column that is not a feature; may be repeated.", of="column")

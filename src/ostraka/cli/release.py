@@ -65,6 +65,7 @@ def release(
     """Check every contribution, list who is in, missing or refused (and why), then charge and
     release.
 
+    Of a poll by `ostraka evaluate`, the release comes out as it was, with the evaluation added.
     Every call is a new release and costs every party ε. If a contribution is refused, the others
     still count.
     """
@@ -103,11 +104,15 @@ def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
     paid = "" if ledger is None else " Every party can pay."
     typer.echo(
         f"Enough came for a release.{paid} Nothing was drawn and nothing was spent.\n"
-        "What next? Run this command with --out model.ostraka instead of --check."
+        f"What next? Run this command with --out {_name_out(poll)} instead of --check."
     )
-    told = few(poll, tally.n_units)
+    told = few(poll, tally.n_units) if poll.judged is None else None
     if told is not None:
         print_mind(told)
+
+
+def _name_out(poll: Poll) -> str:
+    return "model.ostraka" if poll.judged is None else "evaluated.ostraka"
 
 
 def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
@@ -234,7 +239,7 @@ def _by_number(name: str) -> list[tuple[bool, int, str]]:
 
 
 def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
-    from ostraka.cli.inspect import answers, price
+    from ostraka.cli.inspect import answers, price, print_evaluation
     from ostraka.expect.advice import few
     from ostraka.methods.after_noise.shift import remark
     from ostraka.publishing import publish
@@ -243,8 +248,11 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
     released = publish(poll, tally, ledger=ledger)
     assert isinstance(released, Release)
     save(released, out)
-    cost = f"{price(released.certificate)} {say_charged(ledger)}"
+    cost = f"{price(released)} {say_charged(ledger)}"
     print_answers({"Wrote": str(out), **answers(released, out, cost)})
+    print_evaluation(released)
+    if poll.judged is not None:
+        return
     told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
     for each in (few(poll, tally.n_units), told):
         if each is not None:

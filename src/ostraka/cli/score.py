@@ -9,7 +9,7 @@ import typer
 
 from ostraka.cli.help import examples
 from ostraka.cli.options import LABEL_COLUMN, SVMLIGHT_COLUMNS
-from ostraka.cli.screen import console, print_answers, print_mind
+from ostraka.cli.screen import print_answers, print_mind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples("ostraka score model.ostraka new.csv --label-column outcome")
 MORE = "What more parties or a larger ε would bring: ostraka plan"
-MOST_CLASSES = 12
-"""A larger table of classes would not fit on a screen."""
 
 
 def score(
@@ -56,8 +54,7 @@ def score(
     answers = _answers(release, file, data, truth, chosen)
     further = {"What next?": answers.pop("What next?")}
     print_answers(answers)
-    if len(task.classes) <= MOST_CLASSES:
-        console().print(_table(release, truth, chosen))
+    _print_table(task.classes, truth, chosen)
     for told in remark_entries(task.columns, table.samples) if task.columns is not None else ():
         print_mind(told.replace("your entries", "the entries"))
     print_answers(further)
@@ -96,17 +93,9 @@ def _answers(
     }
 
 
-def _table(release: Release, truth: NDArray[Any], chosen: NDArray[Any]) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+def _print_table(classes: tuple[Any, ...], truth: NDArray[Any], chosen: NDArray[Any]) -> None:
+    from ostraka.cli.confusion import print_confusion
 
-    names = [str(name) for name in release.model.task.classes]
-    table = Table(box=SIMPLE_HEAD, title="Rows by what is true and what was said")
-    table.add_column("true")
-    for name in names:
-        table.add_column(Text(f"said {name}"), justify="right")
-    for k, name in enumerate(names):
-        said = (int(((truth == k) & (chosen == j)).sum()) for j in range(len(names)))
-        table.add_row(Text(name), *(f"{count:,}" for count in said))
-    return table
+    every = range(len(classes))
+    counts = [[f"{int(((truth == k) & (chosen == j)).sum()):,}" for j in every] for k in every]
+    print_confusion(classes, counts, "Rows by what is true and what was said")

@@ -14,6 +14,7 @@ from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.columns import Category, Column
 from ostraka.public.entries import GAP
 from ostraka.public.promise import explain, plural, surest
+from ostraka.release.evaluation import foresee_noise
 from ostraka.solve.losses import loss_for
 from ostraka.tally.domain import Ballots
 
@@ -62,6 +63,7 @@ def facts(poll: Poll) -> dict[str, Any]:
         "delta": mechanism.delta,
         "protects": poll.promise.protects,
         "least_parties": poll.promise.least_parties,
+        "keep_back": poll.keep_back,
         "expected": poll.expected_units,
         "roll": None if poll.roll is None else list(poll.roll),
         "sends": say_sent(poll),
@@ -71,6 +73,7 @@ def facts(poll: Poll) -> dict[str, Any]:
         "auxiliary_private": poll.private_auxiliary,
         "forecast_kept": poll.forecast,
         "start": None if poll.method.start is None else poll.method.start.digest,
+        "evaluates": None if poll.judged is None else poll.judged.digest,
     }
 
 
@@ -107,7 +110,11 @@ def _learns(poll: Poll) -> str:
     columns = plural("column", poll.task.n_columns)
     if poll.task.columns is not None:  # all of them: a label among them would be seen here
         columns += f": {', '.join(map(_name_kind, poll.task.columns.columns))}"
-    return f"a classifier for {', '.join(map(str, poll.task.classes))}, from {columns}"
+    classifier = f"a classifier for {', '.join(map(str, poll.task.classes))}, from {columns}"
+    if poll.judged is None:
+        return classifier
+    asked = "nothing new. It is asked how often a model is right on the parties' own rows"
+    return f"{asked}: the release {poll.judged.digest[:12]}, {classifier}"
 
 
 def _name_kind(column: Column) -> str:
@@ -131,6 +138,8 @@ def _holds(poll: Poll) -> str:
     rows = plural("row", poll.auxiliary_samples or 0)
     if poll.private_auxiliary:
         return f"the rules alone; of the {rows} of private auxiliary samples only the number"
+    if poll.judged is not None:
+        return "the rules and the model, and no row of anybody's table"
     if poll.auxiliary is None:
         return "the rules alone, and no row of anybody's table"
     return (
@@ -149,7 +158,23 @@ def _leaves(poll: Poll) -> str:
     numbers = "votes" if isinstance(poll.domain, Ballots) else "whole numbers"
     return (
         f"{say_sent(poll)}: {_n_numbers(poll):,} {numbers}, about {_show_size(size)}, and its "
-        "name. No row, no column, no file of yours."
+        f"name. No row, no column, no file of yours.{_keeps_back(poll)}"
+    )
+
+
+def _keeps_back(poll: Poll) -> str:
+    if poll.judged is not None:
+        if poll.keep_back is None:
+            return " All of your rows are used; if the model learnt from them, it looks better."
+        return (
+            f" Only rows are used that were kept back from learning, one in {poll.keep_back}: give "
+            "the table that you gave then, in the same order; new rows may follow at its end."
+        )
+    if poll.keep_back is None:
+        return ""
+    return (
+        f" One in {poll.keep_back} of a {poll.promise.protects}'s rows is not used: by these rows "
+        "the model can be evaluated later, so keep the table in its order."
     )
 
 
@@ -159,10 +184,14 @@ def _show_size(size: int) -> str:
 
 def _costs(poll: Poll) -> str:
     start, unit = poll.method.start, poll.promise.protects
+    made = "model" if poll.judged is None else "evaluation"
     text = (
         f"every {unit} that takes part spends {_price(poll)} of its privacy budget, when the "
-        "model is made"
+        f"{made} is made"
     )
+    if poll.judged is not None:
+        before = poll.judged.certificate.epsilon
+        text += f". Whoever took part in making the model has spent ε = {before:g} on it already"
     if start is not None:
         together = f"ε = {start.certificate.epsilon + poll.promise.epsilon:g}"
         text += (
@@ -179,7 +208,8 @@ def _price(poll: Poll) -> str:
 
 def _promises(poll: Poll) -> str:
     promised = poll.certificate(*_as_expected(poll))  # of all rounds together
-    text = explain(promised.epsilon, promised.delta, poll.promise.protects)
+    seen = "the model" if poll.judged is None else "the evaluation"
+    text = explain(promised.epsilon, promised.delta, poll.promise.protects, seen)
     if poll.promise.protects == "person":
         twice = surest(2.0 * promised.epsilon, min(1.0, 2.0 * promised.delta))
         text += f" Whoever has data at two holders is protected less: the guess is right {twice}."
@@ -198,7 +228,7 @@ def _next(poll: Poll, file: str) -> str:
     return (
         f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, and "
         f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out "
-        "model.ostraka"
+        f"{'model' if poll.judged is None else 'evaluated'}.ostraka"
     )
 
 
@@ -213,6 +243,12 @@ def _trusts(poll: Poll) -> str:
 
 
 def _expect(poll: Poll) -> str:
+    if poll.judged is not None:
+        off = foresee_noise(poll.certificate(*_as_expected(poll)))
+        much = (
+            "by a quarter and more: little can be told" if off > 0.25 else f"by {off:.1%} at most"
+        )
+        return f"that is what it will tell. Noise moves the answer {much}, 19 times out of 20"
     ratio, little = noise_ratio(poll), drowns(poll)
     if ratio is not None:
         verdict = "some is lost"

@@ -24,6 +24,7 @@ ARRAYS: dict[str, Any] = {
     "Array": np.float64,
     "Array | None": np.float64,
     "NDArray[np.int64]": np.int64,
+    "NDArray[np.uint8]": np.uint8,
 }
 TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
@@ -41,7 +42,7 @@ def method_parts(method: Method) -> tuple[dict[str, Any], dict[str, NDArray[Any]
     arrays: dict[str, NDArray[Any]] = {}
     for each in fields(method):  # type: ignore[arg-type]
         value = getattr(method, each.name)
-        if each.name == APART:
+        if each.name == APART or not each.init:
             continue
         if str(each.type) in ARRAYS:
             if value is not None:
@@ -63,6 +64,8 @@ def method_from_parts(
     unused = set(arrays)
     for each in fields(kind):
         declared = str(each.type)
+        if not each.init:
+            continue
         if each.name == APART:
             values[APART] = features
         elif declared in ARRAYS:

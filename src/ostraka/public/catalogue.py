@@ -41,7 +41,7 @@ class Entry:
     """One method."""
 
     name: str
-    sends: Literal["labels", "votes", "parameters"]
+    sends: Literal["labels", "votes", "parameters", "answers"]
     """What a party's contribution is made of."""
     perturbs: Literal["sum", "minimiser"]
     """What gets the noise."""
@@ -51,11 +51,13 @@ class Entry:
     """What a party sends, as part of a sentence."""
     promise: str = "ε"
     """Which promises it can make."""
+    learns: bool = True
+    """Whether a model comes of it; otherwise it speaks of one that is there."""
 
     @property
     def needs_auxiliary(self) -> bool:
         """Whether there must be public samples, and not only a public scale."""
-        return self.perturbs == "sum" and self.sends != "parameters"
+        return self.perturbs == "sum" and self.sends in ("labels", "votes")
 
 
 CATALOGUE: Final = {
@@ -126,16 +128,25 @@ CATALOGUE: Final = {
             words="the parameters of its own linear classifier, in a ball of public size",
             promise="ε, pure",
         ),
+        Entry(
+            name="evaluation",
+            sends="answers",
+            perturbs="sum",
+            options=frozenset(),
+            words="the shares of its rows by their class and by the class that the model gives",
+            promise="ε, pure",
+            learns=False,
+        ),
     )
 }
-PRIVATE: Final = tuple(CATALOGUE)
-"""The names of the methods that can be released, `auto` first."""
+PRIVATE: Final = tuple(each.name for each in CATALOGUE.values() if each.learns)
+"""The names of the methods that a model can be made by, `auto` first."""
 
 
 def entry(name: str) -> Entry:
-    """The entry of this name, or an error that lists them all."""
-    if not isinstance(name, str) or name not in CATALOGUE:
-        raise ParameterError("method", got=name, allowed=", ".join(map(repr, CATALOGUE)))
+    """The entry of a method to learn by, or an error that lists them all."""
+    if not isinstance(name, str) or name not in PRIVATE:
+        raise ParameterError("method", got=name, allowed=", ".join(map(repr, PRIVATE)))
     return CATALOGUE[name]
 
 

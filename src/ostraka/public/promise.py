@@ -25,6 +25,7 @@ __all__ = [
     "NoiseName",
     "Promise",
     "Unit",
+    "check_keep_back",
     "check_parties",
     "explain",
     "plural",
@@ -37,6 +38,8 @@ Unit = Literal["party", "person", "row"]
 # Far beyond what anybody needs, and far within what doubles can hold: no bound overflows.
 EPSILONS = (1e-12, 1e18)
 MOST_PARTIES = 2**38
+KEPT_BACK = (2, 1000)
+"""If every single row were kept back, none would be left to learn from."""
 WEAK = 10.0
 """From here on ε is a formality: e¹⁰ is 22 026."""
 _WHOSE = {"party": "one party's data", "person": "one person's data", "row": "one row"}
@@ -87,11 +90,16 @@ def check_parties(n_parties: int) -> int:
     return count("n_parties", n_parties, 0, MOST_PARTIES)
 
 
-def explain(epsilon: float, delta: float, protects: Unit) -> str:
+def check_keep_back(every: int | None) -> int | None:
+    """Which rows are kept back, as a Python integer: 5 means every fifth; None means none."""
+    return None if every is None else count("keep_back", every, *KEPT_BACK)
+
+
+def explain(epsilon: float, delta: float, protects: Unit, seen: str = "the model") -> str:
     """What a promise means, for somebody who has never heard of ε."""
     text = (
         "Imagine somebody who knows everything about all the others, and is undecided, 50:50, "
-        f"between two versions of {_WHOSE[protects]}. Having seen the model, they guess which "
+        f"between two versions of {_WHOSE[protects]}. Having seen {seen}, they guess which "
         f"version it was made of, and are right {surest(epsilon, delta)} of the time. (50% is "
         "blind guessing.)"
     )

@@ -197,7 +197,7 @@ class Certificate:
             f"{rehearsed if self.randomness == FROM_A_SEED else ''}"
             f"ε = {self.epsilon:g} differential privacy{delta} for {self._who}, among "
             f"{self.crowd}. "
-            f"{explain(self.epsilon, self.delta, self.protects)}"
+            f"{explain(self.epsilon, self.delta, self.protects, self._seen)}"
             f"{self._rounds}{self._trust}{assumed if self.assumed_public else ''}"
         )
 
@@ -211,6 +211,10 @@ class Certificate:
     def _who(self) -> str:
         also = AND_ONE_SAMPLE if self.neighbours.endswith(AND_ONE_SAMPLE) else ""
         return _WHOSE[self.protects] + also
+
+    @property
+    def _seen(self) -> str:
+        return "the evaluation" if self.method == "evaluation" else "the model"
 
     @property
     def technical(self) -> str:
@@ -253,6 +257,8 @@ class Certificate:
     @property
     def _method(self) -> str:
         own = self.particular
+        if self.method == "evaluation":
+            return f"an evaluation, a sum over {self.coordinates}."
         if isinstance(own, NoisySum):
             return (
                 f"method {self.method}, a statistic over {self.coordinates}, from which the model "
@@ -361,7 +367,7 @@ def _check_sum(promised: Certificate, own: NoisySum) -> None:
     """What all noisy sums have in common, from the certificate alone."""
     if CATALOGUE[promised.method].perturbs != "sum":
         raise ParameterError("particular", got="a noisy sum", allowed=f"what {promised.method} is")
-    if (promised.noise == "discrete laplace") is not (promised.method == "cells"):
+    if (promised.noise == "discrete laplace") is not (promised.method in ("cells", "evaluation")):
         allowed = f"that of the method {promised.method}"
         raise ParameterError("noise", got=promised.noise, allowed=allowed)
     if (own.radius is None) is not (CATALOGUE[promised.method].sends == "votes"):

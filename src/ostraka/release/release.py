@@ -12,6 +12,8 @@ exactly as expected is refused before any of it is used.
     3        `columns` where a table's columns are described, instead of their names alone;
              `outlook`, what is known about how good the model can be
     4        the outlook says how often the model takes itself to be right
+    5        `keep_back`, where rows were kept back from learning for an evaluation; or a release of
+             any earlier form as it was, with evaluations beside it. Other releases have format 4
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NoReturn, Protocol, Self, TypeVar, final
 
 import numpy as np
@@ -36,19 +39,22 @@ from ostraka.files import read_regular, write_new
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.columns_format import columns_from_json, columns_json
 from ostraka.public.preprocessing import Preprocessing, Samples
+from ostraka.public.promise import check_keep_back
 from ostraka.public.task import Task
 from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate
+from ostraka.release.evaluation import Evaluation, read_evaluated, write_evaluated
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
 from ostraka.tensors import LARGEST_FILE, canonical_json, parse_json, read_tensors, write_tensors
 
-__all__ = ["Release", "Rehearsed", "task_from_json", "task_json"]
+__all__ = ["Release", "Rehearsed", "read_outcome", "task_from_json", "task_json"]
 
 # A new number with every change of the file's content; readers of old numbers stay, each with a
 # file
 # in the tests.
-FORMAT, WITH_OUTLOOK = "4", ("3", "4")
+FORMAT, LATEST, WITH_OUTLOOK = "4", "5", ("3", "4", "5")
 T = TypeVar("T")
+Out = TypeVar("Out", "Release", "Rehearsed")
 _KEYS = {"ostraka", "task", "certificate"}
 _PREPROCESSING = {"preprocessing.center", "preprocessing.scale", "preprocessing.components"}
 
@@ -83,15 +89,24 @@ class _Outcome:
     """What was released, where the model was made from it."""
     outlook: Outlook = field(default_factory=Outlook)
     """What is known of how good the model can be."""
+    keep_back: int | None = None
+    """Every so many rows of a protected unit one was not learnt from; None: all were."""
     shift: float | None = None
     """By how many standard deviations the parties' samples differ from the auxiliary ones, where
     that can be told; not in the file.
     """
     poll: Refitting | None = field(default=None, repr=False)
     """The poll that it came from, as long as it is at hand; not in the file."""
-    _digest: str | None = field(default=None, init=False, repr=False)
+    evaluations: tuple[Evaluation, ...] = field(default=(), init=False, repr=False)
+    """How good this very model was found to be; another model, by `refit`, has none."""
+    _file: bytes | None = field(default=None, init=False, repr=False)
+    """What it was read from, without evaluations."""
 
     def __post_init__(self) -> None:
+        if not CATALOGUE[self.certificate.method].learns:
+            allowed = "one of a method that a model comes of"
+            raise ParameterError("certificate", got=self.certificate.method, allowed=allowed)
+        object.__setattr__(self, "keep_back", check_keep_back(self.keep_back))
         if self.statistic is None:
             return
         promised, statistic = self.certificate, np.array(self.statistic, dtype=np.float64)
@@ -124,8 +139,32 @@ class _Outcome:
 
     @property
     def digest(self) -> str:
-        """Sha256 of the file that was read, or of what `save` writes: its name in ledgers."""
-        return self._digest or hashlib.sha256(self._write()).hexdigest()
+        """Sha256 of the file that was read, or of what `save` writes: its name in ledgers.
+
+        Evaluations speak of it and do not change it.
+        """
+        return hashlib.sha256(self._bare()).hexdigest()
+
+    def add_evaluation(self, stated: Evaluation, kind: type[Out]) -> Out:
+        """The same model with one more statement; a statement on another model is refused."""
+        if stated.release != self.digest or stated.n_classes != len(self.model.task.classes):
+            allowed = f"one of the release {self.digest[:12]}..."
+            got = f"one of {stated.release[:12]}..."
+            raise ParameterError("evaluation", got=got, allowed=allowed)
+        if kind is Release and stated.certificate.randomness != FROM_THE_SYSTEM:
+            raise RehearsalError
+        more = kind(
+            model=self.model,
+            certificate=self.certificate,
+            statistic=self.statistic,
+            outlook=self.outlook,
+            keep_back=self.keep_back,
+            shift=self.shift,
+            poll=self.poll,
+        )
+        object.__setattr__(more, "evaluations", (*self.evaluations, stated))
+        object.__setattr__(more, "_file", self._bare())
+        return more
 
     def refit(
         self,
@@ -170,7 +209,19 @@ class _Outcome:
             f"protects={promised.protects!r}, n_units={promised.n_units})"
         )
 
+    def original(self) -> bytes:
+        """The file that it was read from, or what `save` writes; with all evaluations beside it."""
+        return self._write() if self.evaluations else self._bare()
+
+    def _bare(self) -> bytes:
+        return self._write_bare() if self._file is None else self._file
+
     def _write(self) -> bytes:
+        if self.evaluations:
+            return write_evaluated(self._bare(), self.evaluations, LATEST)
+        return self._write_bare()
+
+    def _write_bare(self) -> bytes:
         task = self.model.task
         metadata = {
             "ostraka": FORMAT,
@@ -178,6 +229,8 @@ class _Outcome:
             "outlook": self.outlook.to_json(),
             "certificate": self.certificate.to_json(),
         }
+        if self.keep_back is not None:
+            metadata |= {"ostraka": LATEST, "keep_back": str(self.keep_back)}
         named = task.preprocessing.arrays().items()
         arrays = {f"preprocessing.{name}": array for name, array in named}
         if self.statistic is not None:
@@ -234,25 +287,58 @@ class Release(_Outcome):
     @classmethod
     def from_bytes(cls, data: bytes) -> Release:
         """The same from what `to_bytes` gave."""
-        tensors, metadata = read_tensors(data, "release")
-        _audit(tensors, metadata)
-        certificate = Certificate.from_json(metadata["certificate"])
-        n_features = len(tensors["weights"])
-        content = parse_json(metadata["task"], "release")
-        if "columns" in content and metadata["ostraka"] not in WITH_OUTLOOK:
-            raise FormatError("release", "its columns are described in a way of later formats")
-        task = _built("task", lambda: task_from_json(content, tensors, n_features, "release"))
-        model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
-        found = tensors.get("statistic")
-        outlook = Outlook()
-        if "outlook" in metadata:
-            outlook = Outlook.from_json(metadata["outlook"], len(task.classes))
-        release = _built(
-            "certificate",
-            lambda: cls(model=model, certificate=certificate, statistic=found, outlook=outlook),
-        )
-        object.__setattr__(release, "_digest", hashlib.sha256(data).hexdigest())
-        return release
+        found = read_outcome(data)
+        if not isinstance(found, Release):
+            problem = "its certificate says that the noise was seeded, so it is a rehearsal"
+            raise FormatError("release", problem)
+        return found
+
+
+def read_outcome(data: bytes) -> Release | Rehearsed:
+    """A release, or where a poll rests on one a rehearsal, from what came from anyone."""
+    tensors, metadata = read_tensors(data, "release")
+    if "evaluations" not in metadata:
+        return _read_bare(data, tensors, metadata)
+    bare, stated = read_evaluated(tensors, metadata, LATEST)
+    found = _read_bare(bare, *read_tensors(bare, "release"))
+    for each in stated:
+        found = _built("evaluations", partial(_add, found, each))
+    return found
+
+
+def _add(found: Release | Rehearsed, stated: Evaluation) -> Release | Rehearsed:
+    if isinstance(found, Release) and stated.certificate.randomness == FROM_THE_SYSTEM:
+        return found.add_evaluation(stated, Release)
+    return found.add_evaluation(stated, Rehearsed)
+
+
+def _read_bare(
+    data: bytes, tensors: dict[str, NDArray[Any]], metadata: dict[str, str]
+) -> Release | Rehearsed:
+    _audit(tensors, metadata)
+    certificate = Certificate.from_json(metadata["certificate"])
+    n_features = len(tensors["weights"])
+    content = parse_json(metadata["task"], "release")
+    if "columns" in content and metadata["ostraka"] not in WITH_OUTLOOK:
+        raise FormatError("release", "its columns are described in a way of later formats")
+    task = _built("task", lambda: task_from_json(content, tensors, n_features, "release"))
+    model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
+    outlook = Outlook()
+    if "outlook" in metadata:
+        outlook = Outlook.from_json(metadata["outlook"], len(task.classes))
+    kind = Release if certificate.randomness == FROM_THE_SYSTEM else Rehearsed
+    release = _built(
+        "certificate",
+        lambda: kind(
+            model=model,
+            certificate=certificate,
+            statistic=tensors.get("statistic"),
+            outlook=outlook,
+            keep_back=_keep_back(metadata.get("keep_back")),
+        ),
+    )
+    object.__setattr__(release, "_file", data)
+    return release
 
 
 def task_json(task: Task) -> dict[str, Any]:
@@ -303,8 +389,9 @@ def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
         raise FormatError("release", problem)
     number = metadata.get("ostraka")
     keys = _KEYS | {"outlook"} if number in WITH_OUTLOOK else _KEYS
+    keys = keys | {"keep_back"} if number == LATEST else keys
     if number not in ("1", "2", *WITH_OUTLOOK) or set(metadata) != keys:
-        problem = f"its metadata is not that of an Ostraka release of format 1 to {FORMAT}"
+        problem = f"its metadata is not that of an Ostraka release of format 1 to {LATEST}"
         raise FormatError("release", problem)
     if number == "1" and "statistic" in tensors:
         raise FormatError("release", "it says format 1, but has a tensor of a later one")
@@ -315,14 +402,19 @@ def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
             raise FormatError("release", problem)
 
 
+def _keep_back(written: str | None) -> int | None:
+    if written is None:
+        return None
+    if not (written.isascii() and written.isdecimal() and len(written) < 10):
+        raise FormatError("release", f"its keep_back is {written[:20]!r}, not a whole number")
+    return int(written)
+
+
 def _built(what: str, build: Callable[[], T]) -> T:
     try:
         return build()
     except FormatError:
         raise
-    except RehearsalError:
-        problem = "its certificate says that the noise was seeded, so it is a rehearsal"
-        raise FormatError("release", problem) from None
     except InputError as error:
         problem = f"in its {what}, {error.problem.removesuffix('.')}"
         raise FormatError("release", problem) from None
