@@ -98,6 +98,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: 0 for pure ε; "consensus" and "moments" need less noise with a small δ, such as 1e-6.
         samples_each: how many samples a party typically has, from public knowledge; for our own
             methods. Only accuracy depends on it. None: 10.
+        natural: for "auto", whether parties are as the world made them (hospitals, states), of
+            unlike sizes and each with its own kind of rows, or the rows were dealt out at random.
+            Only accuracy depends on it. None: not known.
+        samples_largest: for "auto" with natural parties, how many samples the largest one has.
         noise: which kind of noise, for our own methods: "auto", "l2" or "gaussian".
         shift: whether private samples may be distributed differently from the auxiliary ones.
             "auto", "moments" and "cells" then also release numbers that show a difference, and
@@ -155,6 +159,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         delta: float = 0.0,
         samples_each: int | None = None,
+        natural: bool | None = None,
+        samples_largest: int | None = None,
         noise: str = "auto",
         shift: bool = False,
         penalty: float | None = None,
@@ -181,6 +187,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.epsilon = epsilon
         self.delta = delta
         self.samples_each = samples_each
+        self.natural = natural
+        self.samples_largest = samples_largest
         self.noise = noise
         self.shift = shift
         self.penalty = penalty
@@ -447,6 +455,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "delta": self.delta or None,
             "noise": self.noise if self.noise != "auto" else None,
             "samples_each": self.samples_each,
+            "natural": self.natural,
+            "samples_largest": self.samples_largest,
             "shift": self.shift or None,
             "penalty": self.penalty,
             "objective": self.objective,

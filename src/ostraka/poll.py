@@ -176,6 +176,7 @@ class Poll:
             assumed_public: what was read from private data because it is assumed to be public.
             came: whether these parties are already there, and not only expected.
             options: `samples_each`, `shift`, `penalty`, `objective`, `start` for our own methods,
+                `natural` and `samples_largest` for "auto",
                 `lambda_`, `calibration`, `loss` for the paper's, `ball` for "avg"; None means the
                 default.
 

@@ -31,7 +31,9 @@ __all__ = [
     "RADIUS",
     "REDRAW",
     "ROLL",
+    "NATURAL",
     "SAMPLES_EACH",
+    "SAMPLES_LARGEST",
     "SEED",
     "SHIFT",
     "START",
@@ -52,6 +54,15 @@ SAMPLES_EACH = option(
     DATA,
     "How many rows a party (or person) typically has. Only accuracy depends on it. Default 10.",
     of="number",
+)
+NATURAL = option(
+    DATA,
+    "Parties are as the world made them, each with its own kind of rows and its own size; or rows "
+    "are dealt out at random. For auto; only accuracy depends on it. Default: not known.",
+    "--natural/--dealt",
+)
+SAMPLES_LARGEST = option(
+    DATA, "How many rows the largest party has, for auto with --natural.", of="number"
 )
 KEEP_BACK = option(
     DATA,

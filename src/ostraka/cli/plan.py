@@ -9,10 +9,11 @@ import typer
 
 from ostraka.cli.choices import CalibrationName
 from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples, option
-from ostraka.cli.options import COLUMNS, DROP
+from ostraka.cli.options import COLUMNS, DROP, NATURAL, SAMPLES_LARGEST
 
 if TYPE_CHECKING:
     from ostraka.expect.planner import Setting
+    from ostraka.methods.base import Options
 
 EXAMPLES = examples(
     "ostraka plan --parties 5000 --auxiliary public.csv --classes 6",
@@ -44,6 +45,8 @@ def plan(
         int,
         option(DATA, "How many rows a party typically has, for our own methods.", of="number"),
     ] = 10,
+    natural: Annotated[bool | None, NATURAL] = None,
+    samples_largest: Annotated[int | None, SAMPLES_LARGEST] = None,
     samples: Annotated[
         int | None,
         option(
@@ -91,13 +94,15 @@ def plan(
     """
     names = _read_classes(classes)
     if auxiliary is not None:
+        from ostraka.methods.base import Options
+
         _forecast(
             auxiliary,
             parties,
             names,
             epsilon,
             delta,
-            samples_each,
+            Options(samples_each=samples_each, natural=natural, samples_largest=samples_largest),
             figure,
             columns,
             drop or [],
@@ -151,7 +156,7 @@ def _forecast(
     names: list[str] | range,
     epsilon: float,
     delta: float,
-    samples_each: int,
+    options: Options,
     figure: Path | None,
     description: str | None,
     drop: list[str],
@@ -168,7 +173,6 @@ def _forecast(
     from ostraka.cli.screen import print_mind
     from ostraka.expect.advice import look_at_public
     from ostraka.expect.forecast import outlook
-    from ostraka.methods.base import Options
     from ostraka.progress import watch
     from ostraka.public.prepare import prepare
     from ostraka.public.promise import Promise, surest
@@ -178,7 +182,7 @@ def _forecast(
         check_dropped(drop, public.names, path.name)
     auxiliary = prepare(public.samples, names, "auto", columns=public.columns)
     classes = len(names)
-    promise, options = Promise(epsilon=epsilon, delta=delta), Options(samples_each=samples_each)
+    promise = Promise(epsilon=epsilon, delta=delta)
     console = Console(highlight=False)
     epsilons = [epsilon * factor for factor in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
     numbers = [max(2, round(parties * factor)) for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
@@ -208,8 +212,8 @@ def _forecast(
             f"{ratios[0]:.2g} to {ratios[-1]:.2g}",
         )
     console.print(
-        f"{parties:,} parties of about {samples_each} samples, {classes} classes, δ = {delta:g}; "
-        f"rehearsed on labels made of {path} itself.",
+        f"{parties:,} parties of about {options.samples_each} samples, {classes} classes, "
+        f"δ = {delta:g}; rehearsed on labels made of {path} itself.",
         markup=False,
     )
     console.print(table)

@@ -297,7 +297,12 @@ def _ours(
                 epsilon = 1.0 / inverse if inverse else NO_NOISE
                 generator = own(name, str(delta), str(inverse))
                 make = partial(
-                    _poll, drawn, delta=delta, samples_each=samples_each, shift=settings.shift
+                    _poll,
+                    drawn,
+                    delta=delta,
+                    samples_each=samples_each,
+                    natural=settings.natural,
+                    shift=settings.shift,
                 )
                 if name == "refine":
                     models = _refine(drawn, make, epsilon, generator, settings.draws)
@@ -343,11 +348,17 @@ def _poll(
     *,
     delta: float,
     samples_each: int,
+    natural: bool,
     shift: bool,
     start: Any = None,
 ) -> Poll:
     heeded = CATALOGUE[method].options
-    options = {"samples_each": samples_each, "shift": shift or None, "start": start}
+    options = {
+        "samples_each": samples_each,
+        "natural": natural,
+        "shift": shift or None,
+        "start": start,
+    }
     given = {name: value for name, value in options.items() if name in heeded}
     return Poll.create(
         drawn.auxiliary,

@@ -81,6 +81,7 @@ class Options:
     """
 
     samples_each: int = 10
+    samples_largest: int | None = None
     natural: bool | None = None
     shift: bool = False
     penalty: float | None = None
@@ -97,6 +98,8 @@ class Options:
         object.__setattr__(self, "shift", bool(self.shift))
         if self.natural is not None:
             object.__setattr__(self, "natural", bool(self.natural))
+        if self.samples_largest is not None:
+            count("samples_largest", self.samples_largest, each, MOST_PARTIES)
         object.__setattr__(self, "lambda_", number("lambda", self.lambda_, *LAMBDAS))
         if self.penalty is not None:
             object.__setattr__(self, "penalty", number("penalty", self.penalty, *PENALTIES))

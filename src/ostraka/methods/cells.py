@@ -74,6 +74,8 @@ MISTRUST, MISTRUST_TRAINED = 0.15, 0.4
 """How far a line's own probabilities typically are from the truth, and where classes are separated.
 """
 SUREST = 0.995
+WITHIN = 0.5
+"""How much of what mixed cells seem to lose a model of separated classes tells apart."""
 MISFIT = 0.1
 """Variance of a cell's label mass that no line explains, over its squared mass."""
 LEAST_SHARE = 0.1
@@ -270,7 +272,9 @@ class Cells:
 
         The second is the mass of labels in each cell that agree with the answers there. It is
         noisy, and too high where noise has moved the answers; but no line is as sure as separated
-        classes are.
+        classes are. It takes labels and answers within a cell to have nothing to do with each
+        other: where classes are separated, about half of what a mixed cell seems to lose is told
+        apart within it.
         """
         K, counted = self.n_classes, np.zeros((len(self.centres), self.n_classes))
         np.add.at(counted, (self.assigned, answers.argmax(axis=1)), weighted)
@@ -286,6 +290,9 @@ class Cells:
         mistrust = (MISTRUST_TRAINED if trained else MISTRUST) ** 2
         trust = mistrust / (mistrust + 4.0 * variance)
         agreeing = float(np.sum(given * found))
+        if trained:
+            mixed = 1.0 - float(masses @ np.einsum("ij,ij->i", given, given))
+            agreeing *= 1.0 + WITHIN * mixed
         return float(np.clip(said + trust * (agreeing - said), 1.0 / K, SUREST))
 
     def _masses(self, weighted: Array) -> Array:

@@ -178,7 +178,9 @@ def _run(
     for group in groups:
         name, members = group
         made_up = members[0].made_up(options.samples_each)
-        for world in worlds(auxiliary, made_up, each, options.natural):
+        largest = options.samples_largest
+        largest = None if largest is None else min(max(largest, each), MOST_SAMPLES)
+        for world in worlds(auxiliary, made_up, each, options.natural, largest):
             made = [
                 create(name, world.auxiliary, case.n_units, case.promise, options)
                 for case in members

@@ -41,10 +41,14 @@ __all__ = ["N_WORLDS", "Adder", "World", "adder", "worlds"]
 
 NUMBERS_AT_ONCE = 2**21
 """Sixteen megabytes of them."""
-SIZES, PORTIONS = (0.25, 1.0, 4.0), (0.3, 0.4, 0.3)
-"""Natural parties are so many times as large as the typical one, and so many of them."""
+PORTIONS = (0.3, 0.4, 0.3)
+"""So many natural parties are small, typical and large."""
+UNLIKE = 4.0
+"""How many times as large as a typical one a large one is, unless more is known; as many times
+smaller is a small one.
+"""
 N_CORNERS = 30
-CORNERS = (10.0, 3.0, 1.0)
+CORNERS = (10.0, 1.5, 0.3)
 """How evenly a natural party's rows lie over the cells, from world to world: the parameter of a
 Dirichlet law, for all cells together.
 """
@@ -111,12 +115,20 @@ def adder(methods: Sequence[Cells | Moments]) -> Adder:
 
 @lru_cache(maxsize=4)
 def worlds(
-    auxiliary: AuxiliarySet, n_parties: int, samples_each: int, natural: bool | None = None
+    auxiliary: AuxiliarySet,
+    n_parties: int,
+    samples_each: int,
+    natural: bool | None = None,
+    largest: int | None = None,
 ) -> list[World]:
     """A dozen; nothing in them depends on a method or on ε.
 
-    Where nobody has said whether parties are natural, they are in every second world.
+    Where nobody has said whether parties are natural, they are in every second world. `largest`:
+    how many samples the largest party has.
     """
+    # Halfway to the largest, as sizes go.
+    unlike = UNLIKE if largest is None else (largest / samples_each) ** 0.5
+    sizes = tuple(max(1, round(samples_each * unlike**power)) for power in (-1, 0, 1))
     generator = np.random.default_rng(1)
     found = []
     for number, (rows, labels) in enumerate(label_rows(auxiliary, generator)):
@@ -124,7 +136,7 @@ def worlds(
         if natural is False or (natural is None and number % 2):
             held = _deal(rows.features, n_parties, samples_each, generator)
         else:
-            held = _deal_corners(rows.features, n_parties, samples_each, corners, generator)
+            held = _deal_corners(rows.features, n_parties, sizes, corners, generator)
         seed = int(generator.integers(2**31))
         found.append(World(auxiliary=rows, labels=labels, held=held, seed=seed))
     return found
@@ -137,15 +149,18 @@ def _deal(
 
 
 def _deal_corners(
-    features: Array, n_parties: int, each: int, even: float, generator: np.random.Generator
+    features: Array,
+    n_parties: int,
+    sizes: tuple[int, ...],
+    even: float,
+    generator: np.random.Generator,
 ) -> tuple[Indices, ...]:
     cells = near_centres(features, N_CORNERS, generator)
     order, masses = np.argsort(cells, kind="stable"), np.bincount(cells) / len(cells)
     starts = np.cumsum([0, *np.bincount(cells)])
     bounds = np.rint(np.cumsum([0.0, *PORTIONS]) * n_parties).astype(np.int64)
     held = []
-    for size, number in zip(SIZES, np.diff(bounds)):
-        n = max(1, round(size * each))
+    for n, number in zip(sizes, np.diff(bounds)):
         shares = generator.dirichlet(even * masses + 1e-3, number)
         drawn = generator.random((number, n, 1)) > np.cumsum(shares, axis=1)[:, np.newaxis, :-1]
         corner = drawn.sum(axis=2)

@@ -67,7 +67,7 @@ CATALOGUE: Final = {
             name="auto",
             sends="labels",
             perturbs="sum",
-            options=OF_SHARES,
+            options=OF_SHARES | {"natural", "samples_largest"},
             words="whichever of moments and cells does better on labels made of public samples",
             promise="ε, pure; or (ε, δ)",
         ),
