@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from ostraka import poll as poll_module
 from ostraka.errors import (
     FormatError,
     InputError,
@@ -22,6 +23,7 @@ from ostraka.errors import (
     UnknownClassError,
 )
 from ostraka.mechanism import Rehearsal
+from ostraka.methods.base import Work
 from ostraka.party.contribution import Contribution, Kind
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
@@ -581,3 +583,41 @@ def test_a_forecast_of_an_earlier_version_is_not_taken_for_one_of_this() -> None
         old = write_tensors(tensors, {**metadata, "ostraka-poll": number})
         with pytest.raises(FormatError, match=r"earlier version.*make it again"):
             Poll.from_bytes(old)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 2**15])
+@pytest.mark.parametrize("method", ["moments", "cells", "avg", "consensus"])
+def test_some_parties_at_a_time_send_what_all_of_them_send(
+    method: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last bit, and what one party sends on its own machine: however many there are."""
+    rng = np.random.default_rng(2)
+    table = rng.standard_normal((90, 7)) * np.geomspace(1.0, 1e3, 7)
+    names = [f"ward {each}" for each in rng.integers(0, 9, 90)]
+    labels = rng.integers(0, 2, 90)
+    public = Preprocessing(
+        center=table.mean(axis=0), components=rng.standard_normal((7, 5)), radius=0.5, constant=0.3
+    )
+    auxiliary = AuxiliarySet(table[:40], (0, 1), preprocessing=public)
+    poll = Poll.create(auxiliary, method=method, epsilon=1.0, parties=9)
+    whole = {
+        name: block[row] if block.shape[0] == len(found) else None
+        for found, block in poll.blocks(poll.group(table, labels, names), Work())
+        for row, name in enumerate(found)
+    }
+    monkeypatch.setattr(poll_module, "ROWS_AT_ONCE", at_once)
+    order = rng.permutation(90)
+    told = [names[row] for row in order]
+    sent: dict[str, Any] = {}
+    for found, block in poll.stream(table[order], labels[order], told, Work()):
+        for row, name in enumerate(found):
+            sent[name] = block[row] if block.shape[0] == len(found) else None
+    assert sent.keys() == whole.keys()
+    if method in ("moments", "cells"):
+        for name, vector in whole.items():
+            own = [row for row in range(90) if names[row] == name]
+            alone = poll.contribute(table[own], labels[own], name)
+            assert (alone.values == vector).all()
+            reordered = [row for row in order if names[row] == name]
+            again = poll.contribute(table[reordered], labels[reordered], name)
+            assert (again.values == sent[name]).all()

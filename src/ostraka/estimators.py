@@ -259,7 +259,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tally = Tally(poll)
         show = watch("Training and voting" if self._trains else "Adding up", self.progress)
         work = Work(local=self.local, n_jobs=self.n_jobs, watch=show if self._trains else None)
-        for party_names, block in poll.blocks(poll.group(rows, labels, names), work):
+        for party_names, block in poll.stream(rows, labels, names, work):
             tally.add_block(party_names, block)
         return poll, tally, classes, rows
 
@@ -339,7 +339,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             came=True,
         )
         tally = Tally(poll)
-        for party_names, block in poll.blocks(poll.group(rows, labels, names), Work()):
+        for party_names, block in poll.stream(rows, labels, names, Work()):
             tally.add_block(party_names, block)
         return poll, tally
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ostraka.errors import (
     InputError,
     InputWarning,
+    NonFiniteError,
     NotOnRollError,
     ParameterError,
     WrongTypeError,
@@ -43,8 +44,9 @@ from ostraka.party.asking import ask_votes
 from ostraka.party.contribution import Contribution, Kind
 from ostraka.party.keeping import leave_kept_back, take_kept_back
 from ostraka.party.names import canonical, canonical_list, printable
+from ostraka.party.products import row_products
 from ostraka.party.quiet import quietly, restart_streams, streams_kept
-from ostraka.party.rows import Parties
+from ostraka.party.rows import Arranged, Parties, arrange, cut_parties
 from ostraka.party.training.files import load_classifier_bytes
 from ostraka.party.training.limits import DEFAULT_LIMITS
 from ostraka.public.auxiliary import AuxiliarySet
@@ -53,7 +55,7 @@ from ostraka.public.classes import ClassIndex, ClassName
 from ostraka.public.columns import Columns
 from ostraka.public.describe import Description
 from ostraka.public.prepare import prepare
-from ostraka.public.preprocessing import Samples
+from ostraka.public.preprocessing import Samples, is_sparse
 from ostraka.public.promise import Promise, Unit, check_keep_back, check_parties
 from ostraka.public.remarks import remark_label
 from ostraka.public.task import Task
@@ -77,6 +79,8 @@ LONGEST_TITLE = 200
 ENOUGH = 0.8
 """If at least this share of the expected units came, what was rehearsed for all of them holds."""
 DEFAULTS: Final = Options()
+ROWS_AT_ONCE = 2**15
+"""Of parties in one process, whose features exist at a time."""
 
 
 @final
@@ -451,15 +455,62 @@ class Poll:
                 return Parties.single(features, indices, single)
             if names is None:
                 return Parties.rows(features, indices)
-            asked = self.promise.protects == "party" and self.roll is not None
-            return Parties.group(features, indices, names, list(self.roll or ()) if asked else None)
+            return Parties.group(features, indices, names, self._asked)
 
-        public = self.task.preprocessing
         with quietly():
-            # A product of matrices meets each party's rows on their own: see `Parties.each`.
-            if public.components is None:
-                return group(public(rows))
-            return group(rows).map(public)
+            # Products of sparse rows meet each party's rows on their own: see `Parties.each`.
+            if self.task.preprocessing.components is not None and is_sparse(rows):
+                return group(rows).map(self.task.preprocessing)
+            return group(self._map_alone(rows))
+
+    def stream(
+        self, rows: Any, indices: NDArray[np.int64], names: list[str] | None, work: Work
+    ) -> Iterator[tuple[list[str], NDArray[Any]]]:
+        """What many parties send, of `group` and `blocks`, with some parties' features at a time.
+
+        `names`: the canonical one of each row; None: every row is a party of its own.
+        """
+        if entry(self.method.name).sends != "labels":  # all of them train together
+            yield from self.blocks(self.group(rows, indices, names), work)
+            return
+        every = np.arange(rows.shape[0] + 1)
+        found = (
+            Arranged(every[:-1], every, list(map(str, every[:-1].tolist())))
+            if names is None
+            else arrange(names, self._asked)
+        )
+        starts = found.starts
+        for first, stop in cut_parties(np.diff(starts), ROWS_AT_ONCE):
+            own = found.order[starts[first] : starts[stop]]
+            features = self.group(rows[own], indices[own], None, single="these").features
+            part = Parties(
+                features,
+                indices[own],
+                starts[first : stop + 1] - starts[first],
+                found.names[first:stop],
+            )
+            yield from self.blocks(part, work)
+
+    @property
+    def _asked(self) -> list[str] | None:
+        """Who is on the roll, where parties are protected."""
+        if self.roll is None or self.promise.protects != "party":
+            return None
+        return list(self.roll)
+
+    def _map_alone(self, rows: Any) -> Any:
+        """Features, each row's from that row alone, to the last bit; few at a time."""
+        public = self.task.preprocessing
+        if is_sparse(rows) or rows.shape[0] <= ROWS_AT_ONCE:
+            return public(rows, row_products)
+        features = np.empty((rows.shape[0], self.task.n_features))
+        for start in range(0, rows.shape[0], ROWS_AT_ONCE):
+            block = slice(start, start + ROWS_AT_ONCE)
+            try:
+                features[block] = public(rows[block], row_products)
+            except NonFiniteError as error:
+                raise NonFiniteError(error.what, row=start + error.row) from None
+        return features
 
     def blocks(self, grouped: Parties, work: Work) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """What many parties send, where all of them are in one process.

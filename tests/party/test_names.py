@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import unicodedata
 from datetime import date, datetime
@@ -20,6 +21,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeError
+from ostraka.party import names
 from ostraka.party.names import LONGEST_NAME, canonical, canonical_each, canonical_list, distinct
 
 SAME: dict[str, list[Any]] = {
@@ -421,3 +423,10 @@ def test_parquet_and_csv_name_the_same_parties(column: pd.Series, tmp_path: Path
     ]
     for held in read:
         assert canonical_each(held, 4) == expected
+
+
+@given(st.from_regex(names._FOLDED, fullmatch=True))
+def test_the_shortcut_leaves_names_as_folding_would(name: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names, "_FOLDED", re.compile("(?!)"))
+        assert canonical(name) == name

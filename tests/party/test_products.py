@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostraka.party.products import FACTOR_BITS, own_products
+from ostraka.party.products import FACTOR_BITS, own_products, row_products
 from ostraka.solve.losses import Array
 
 
@@ -36,6 +36,18 @@ def rows_interfere(product: Any) -> bool:
 
 def test_a_rows_product_does_not_depend_on_other_rows() -> None:
     assert not rows_interfere(own_products)
+    assert not rows_interfere(row_products)
+
+
+def test_long_rows_are_not_shortened() -> None:
+    rng = np.random.default_rng(1)
+    rows, table = rng.standard_normal((50, 20)), rng.standard_normal((20, 7))
+    sizes = np.geomspace(1e-200, 1e200, 50)[:, np.newaxis]
+    got, wanted = row_products(rows * sizes, table), rows * sizes @ table
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True) * sizes * np.linalg.norm(table, axis=0)
+    assert (np.abs(got - wanted) <= 2.0**-22 * lengths).all()
+    assert not row_products(np.zeros((2, 20)), table).any()
+    assert row_products(rows[:0], table).shape == (0, 7)
 
 
 def test_an_order_of_adding_that_depends_on_the_number_of_rows_is_caught() -> None:

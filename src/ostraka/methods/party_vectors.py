@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ostraka.mechanism.laws import l2_variance
 from ostraka.methods.after_noise.denoise import best_k
@@ -28,7 +27,7 @@ from ostraka.methods.base import Block
 from ostraka.methods.noisy_sum import lattice
 from ostraka.methods.simulated import SimulatedParties
 from ostraka.party.quiet import quietly
-from ostraka.party.rows import Parties
+from ostraka.party.rows import Parties, cut_parties
 from ostraka.public.promise import Promise
 from ostraka.public.whitening import Whitening
 from ostraka.solve.losses import Array
@@ -91,20 +90,8 @@ def round_blocks(
 ) -> Iterator[Block]:
     """The vectors of all parties, many to a block, shortened and rounded."""
     rows = max(1, NUMBERS_AT_ONCE // ball.dimension)
-    for first, stop in _blocks(np.diff(parties.starts), rows):
+    for first, stop in cut_parties(parties.sizes, rows):
         part = parties.part(first, stop)
         with quietly():
             units = ball.round_entries(means(part) / grid)
         yield list(part.names), units
-
-
-def _blocks(sizes: NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]]:
-    """Consecutive parties with about this many rows together."""
-    first, held = 0, 0
-    for party, size in enumerate(sizes.tolist()):
-        if held and held + size > rows:
-            yield first, party
-            first, held = party, 0
-        held += max(size, 1)
-    if len(sizes):
-        yield first, len(sizes)

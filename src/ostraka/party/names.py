@@ -40,6 +40,8 @@ ALLOWED = "texts or whole numbers"
 _EXACT_WHOLE_OF = {"float16": 2**11, "halffloat": 2**11, "float32": 2**24, "float": 2**24}
 """Shorter floats skip them sooner; keyed by the names in numpy, pandas, polars and pyarrow."""
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII)
+_FOLDED = re.compile(r"0|[1-9][0-9]{0,17}|[a-z][a-z0-9]*(?:[-_./ ][a-z0-9]+)*", re.ASCII)
+"""Names that are as they should be, which most are: a shortcut."""
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f"
     "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
@@ -117,6 +119,8 @@ def printable(what: str, given: object, longest: int) -> str:
 
 
 def _fold(text: str) -> str:
+    if len(text) <= LONGEST_NAME and _FOLDED.fullmatch(text):
+        return text
     # Decomposed first, as folding could part marks from each other   [Unicode 3.13, D146]
     previous, name = None, unicodedata.normalize("NFD", text)
     while name != previous:  # folding may open another composition; a few rounds at most

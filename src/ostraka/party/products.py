@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["own_products"]
+__all__ = ["own_products", "row_products"]
 
 NUMBERS_AT_ONCE = 2**16
 """Half a megabyte, which stays in the cache."""
@@ -49,6 +49,20 @@ def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
             )
         products *= powers * 2.0 ** (-2 * FACTOR_BITS)
     return products
+
+
+def row_products(rows: NDArray[np.float64], table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same for rows of any length, which are not shortened.
+
+    Each row is divided by a power of two of its own, and its result multiplied by it.
+    """
+    rows = np.ascontiguousarray(rows, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
+        small = np.ldexp(rows, -exponents[:, np.newaxis])  # no square overflows
+        more = np.frexp(np.linalg.norm(small, axis=1))[1]
+        products = own_products(np.ldexp(small, -more[:, np.newaxis]), table)
+        return np.asarray(np.ldexp(products, (exponents + more)[:, np.newaxis]))
 
 
 def _shorten(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -27,7 +27,45 @@ from ostraka.party.quiet import quietly
 from ostraka.public.classes import Indices
 from ostraka.public.preprocessing import is_sparse
 
-__all__ = ["Parties", "number_of"]
+__all__ = ["Arranged", "Parties", "arrange", "cut_parties", "number_of"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Arranged:
+    """Whose rows are which: those of party j are order[starts[j]:starts[j+1]], as they came."""
+
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    names: list[str]
+
+
+def arrange(names: list[str], roll: list[str] | None = None) -> Arranged:
+    """Sort rows by party, from the canonical name of each row.
+
+    `roll`: the parties, in this order, canonical and distinct. A party without rows is there with
+    none; a name that is not on it is refused. None: whoever has rows, by name.
+    """
+    listed = sorted(set(names)) if roll is None else roll
+    place = {name: index for index, name in enumerate(listed)}
+    _refuse_strangers(names, place)
+    owners = np.fromiter((place[name] for name in names), np.intp, len(names))
+    order = np.argsort(owners, kind="stable")
+    sizes = np.bincount(owners, minlength=len(listed))
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    return Arranged(order, starts, list(listed))
+
+
+def cut_parties(sizes: NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]]:
+    """Consecutive parties with about this many rows together."""
+    first, held = 0, 0
+    for party, size in enumerate(sizes.tolist()):
+        if held and held + size > rows:
+            yield first, party
+            first, held = party, 0
+        held += max(size, 1)
+    if len(sizes):
+        yield first, len(sizes)
 
 
 @final
@@ -66,15 +104,8 @@ class Parties:
 
         """
         _check_labels(labels, features.shape[0])
-        names = canonical_each(parties, features.shape[0])
-        order = sorted(set(names)) if roll is None else roll
-        place = {name: index for index, name in enumerate(order)}
-        _refuse_strangers(names, place)
-        owners = np.fromiter((place[name] for name in names), np.intp, len(names))
-        rows = np.argsort(owners, kind="stable")
-        sizes = np.bincount(owners, minlength=len(order))
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        return cls(features[rows], labels[rows], starts, list(order))
+        found = arrange(canonical_each(parties, features.shape[0]), roll)
+        return cls(features[found.order], labels[found.order], found.starts, found.names)
 
     @classmethod
     def rows(cls, features: Any, labels: Indices) -> Parties:

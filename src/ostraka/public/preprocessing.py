@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, final
 
@@ -50,6 +51,9 @@ Samples: TypeAlias = Any
 
 Features: TypeAlias = Any
 """A C-contiguous float64 array, or a canonical scipy csr matrix of float64."""
+
+Product: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+"""Rows and a table to their product."""
 
 NORM_KEPT = 1.0 - 2.0**-32
 """Rows with a computed norm up to this stay as they are."""
@@ -169,13 +173,17 @@ class Preprocessing:
         radius = radius if radius > 0.0 else peak
         return replace(self, radius=min(radius, sys.float_info.max))
 
-    def __call__(self, samples: Samples) -> Features:
-        """Give the features of these samples; the samples stay as they are."""
+    def __call__(self, samples: Samples, multiply: Product | None = None) -> Features:
+        """Give the features of these samples; the samples stay as they are.
+
+        `multiply` is what multiplies dense rows with the components, where the last bits of a row
+        must not depend on other rows.
+        """
         rows = _numbers(samples, "samples")
         if self._moves:
             _check_finite(rows, "samples")
             self._check_columns(rows)
-            rows = _without_overflow(self._map(rows))
+            rows = _without_overflow(self._map(rows, multiply))
         features = _divide(rows, self._divisors(rows), n_appended=int(self.constant > 0.0))
         scaled = features if is_sparse(features) else features[:, : rows.shape[1]]
         norms = _row_norms(scaled)
@@ -240,7 +248,7 @@ class Preprocessing:
         # cannot overflow.
         return np.where(far, peaks, self.radius)
 
-    def _map(self, rows: Features) -> Features:
+    def _map(self, rows: Features, multiply: Product | None = None) -> Features:
         """((x − center)/scale)·components; sparse rows are only ever multiplied."""
         if not self._moves:
             return rows
@@ -252,6 +260,8 @@ class Preprocessing:
                 if self.scale is None
                 else self.components / self.scale[:, np.newaxis]
             )
+            if multiply is not None and not is_sparse(rows):
+                return multiply(rows if self.center is None else rows - self.center, weights)
             mapped: NDArray[np.float64] = np.asarray(rows @ weights)
             if self.center is not None:
                 mapped -= self.center @ weights
