@@ -18,7 +18,17 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from benchmarks import casting, fitting, front_door, kdd99, local_training, noise, solver, streaming
+from benchmarks import (
+    casting,
+    fitting,
+    front_door,
+    kdd99,
+    local_training,
+    many_parties,
+    noise,
+    solver,
+    streaming,
+)
 
 RESULTS = Path(__file__).parent / "results"
 Rows = list[dict[str, Any]]
@@ -57,6 +67,8 @@ def main() -> None:
         )
     with console.status("10 000 parties"):
         sections["A scikit-learn classifier for each of 10 000 parties"] = fitting.compare()
+    with console.status("100 000 parties"):
+        sections["`fit` of 100 000 parties of 10 × 50, one thread"] = many_parties.compare()
     with console.status("The front door"):
         sections |= at_the_front_door()
     for title, rows in sections.items():
