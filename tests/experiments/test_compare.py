@@ -54,6 +54,8 @@ def test_every_method_is_measured_at_every_epsilon(tmp_path: Path) -> None:
         "table.md",
         "figure.png",
         "figure.svg",
+        "all.png",
+        "all.svg",
         "trials",
     }
     accuracy = {(row.method, row.calibration, row.inv_epsilon): row.mean for row in rows}

@@ -127,3 +127,14 @@ def test_a_class_that_is_not_there_does_not_count() -> None:
     test = a_test_set(2)
     (found,) = qualities(np.zeros((1, 5)), replace(test, labels=np.ones_like(test.labels)))
     assert (float(found), found.balanced, found.area) == (1.0, 1.0, None)
+
+
+def test_probabilities_that_are_right_as_often_as_they_say_are_not_doubtful() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((40_000, 2)) * 2.0
+    labels = (rng.random(len(rows)) < 1.0 / (1.0 + np.exp(-rows[:, 0]))).astype(np.int64)
+    test = Measured(rows, labels, np.ones_like(labels))
+    honest, boastful = qualities(np.array([[1.0, 0.0], [4.0, 0.0]]), test)
+    assert honest == boastful
+    assert honest.doubtful < 0.02
+    assert boastful.doubtful > 0.1

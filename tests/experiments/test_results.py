@@ -47,11 +47,13 @@ def test_what_else_was_measured_is_gathered_too() -> None:
         balanced=(0.7, 0.5),
         areas=(0.9,),
         told=(0.75, 0.9),
+        doubtful=(0.1, 0.3),
     )
     (row,) = rows_of("har", [Trial(10, 0, (more,)), Trial(10, 1, (more,))])
     assert row.balanced == pytest.approx(0.6)
     assert row.area == pytest.approx(0.9)
     assert row.told_off == pytest.approx((0.05 + 0.3) / 2.0)
+    assert row.doubtful == pytest.approx(0.2)
     (plain,) = rows_of("har", [Trial(10, 0, measured(0.5))])
     assert (plain.balanced, plain.area, plain.told_off) == (None, None, None)
 
@@ -87,6 +89,7 @@ def test_files_hold_the_rows(tmp_path: Path) -> None:
         "balanced",
         "area",
         "told_off",
+        "doubtful",
     ]
 
 

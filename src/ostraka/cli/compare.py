@@ -119,8 +119,9 @@ def compare(
     data in one place.
 
     All use the same splits and the same parties; ε is for one party's whole data. Writes
-    results.json, results.csv, run.json, table.md, methods.md (what each method promises, whom it
-    trusts, how it was tuned) and the figure. An interrupted run goes on where it stopped.
+    results.json, results.csv, run.json, table.md (accuracy, balanced accuracy, AUC, calibration),
+    methods.md (what each method promises, whom it trusts, how it was tuned), a figure with the main
+    lines and one with all. An interrupted run goes on where it stopped.
     """
     from rich.console import Console
 
@@ -168,7 +169,7 @@ def compare(
         data = load(task, data_dir, progress=console.is_terminal)
     if redraw:
         draw(data, read_rows(folder, name), folder)
-        console.print(f"Wrote figure.png and figure.svg to [bold]{folder}[/].")
+        console.print(f"Wrote figure.png and all.png, also as .svg, to [bold]{folder}[/].")
         return
     if not settings.natural:
         check_fits(data, settings.paper_task, n_parties)
@@ -187,8 +188,8 @@ def compare(
     )
     console.print(_table(rows, settings))
     console.print(
-        "Wrote results.json, results.csv, run.json, table.md, methods.md, figure.png and "
-        f"figure.svg to [bold]{folder}[/]."
+        "Wrote results.json, results.csv, run.json, table.md (every measure), methods.md, "
+        f"figure.png (the main lines) and all.png (all of them) to [bold]{folder}[/]."
     )
 
 

@@ -155,7 +155,7 @@ def compare(
 ) -> list[Row]:
     """Run what is missing, by method, then write the results into `out`.
 
-    These are results.json, results.csv, run.json, table.md, methods.md and the figure.
+    These are results.json, results.csv, run.json, table.md, methods.md and the figures.
     """
     import json
 
@@ -184,12 +184,16 @@ def compare(
 
 
 def draw(data: Dataset, rows: Sequence[Row], out: Path) -> None:
-    """`figure.png` and `figure.svg`, from rows that were measured now or earlier."""
+    """`figure.png` and `figure.svg`, from rows that were measured now or earlier; and `all.png`
+    and `all.svg`, with every line.
+    """
     from ostraka.figures.comparison import draw_comparison
 
     name = rows[0].task
     title = f"{TASKS[name].title if name in TASKS else name}: {rows[0].parties:,} parties"
-    draw_comparison(rows, title, [out / "figure.png", out / "figure.svg"], score_guessing(data))
+    guessing = score_guessing(data)
+    draw_comparison(rows, title, [out / "figure.png", out / "figure.svg"], guessing)
+    draw_comparison(rows, title, [out / "all.png", out / "all.svg"], guessing, most=None)
 
 
 def compare_trial(
@@ -331,6 +335,7 @@ def _measured(method: str, calibration: str, inverse: float, found: Sequence[flo
         accuracies=tuple(float(each) for each in found),
         balanced=tuple(each.balanced for each in known),
         areas=tuple(each.area for each in known if each.area is not None),
+        doubtful=tuple(each.doubtful for each in known),
     )
 
 
@@ -483,6 +488,8 @@ MEASURES: Final[dict[str, str]] = {
     "balanced": "Balanced accuracy, the mean over classes of how many of each are found",
     "area": "AUC, how often a sample of the second class gets a higher score than one of the first",
     "told_off": "How far a model's own estimate of its accuracy is from it, on average",
+    "doubtful": "Expected calibration error, how far probabilities are from how often they are "
+    "right, on average",
 }
 """What a row may hold, and what to call it."""
 
@@ -502,7 +509,7 @@ def _means(rows: Sequence[Row], settings: CompareSettings) -> str:
 
 def _table_of(rows: Sequence[Row], settings: CompareSettings, measure: str) -> str:
     """The best private number at each ε in bold."""
-    best_of = min if measure == "told_off" else max
+    best_of = min if measure in ("told_off", "doubtful") else max
     inverses = [
         each for each in settings.inverse_epsilons if any(r.inv_epsilon == each for r in rows)
     ]

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ostraka.experiments.tasks import Test
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.student import softmax
 from ostraka.methods.base import Method
 from ostraka.solve.losses import Array
 
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 SCORES_AT_ONCE = 2**22
+N_BINS = 10
 
 
 def weights_of(vector: Exact, method: Method, mechanism: Mechanism) -> Array:
@@ -79,10 +82,13 @@ class Quality(float):
 
     `balanced`: the mean over classes of how many of each are found. `area`: with two classes, how
     often a sample of the second gets a higher score than one of the first (AUC); otherwise None.
+    `doubtful`: how far the probability of the class that is chosen is from how often it is right,
+    on average over tenths of probability (expected calibration error).
     """
 
     balanced: float
     area: float | None
+    doubtful: float
 
 
 def qualities(models: Array, test: Test) -> list[Quality]:
@@ -103,9 +109,19 @@ def _quality(weights: Array, test: Test) -> Quality:
     there = np.bincount(test.labels, weights=repeats)
     found = Quality(right.sum() / there.sum())
     found.balanced = float(np.mean(right[there > 0.0] / there[there > 0.0]))
+    found.doubtful = _calibration_error(scores, chosen == test.labels, repeats)
     both = two and bool((there > 0.0).sum() == 2)
     found.area = float(roc_auc_score(test.labels, scores, sample_weight=repeats)) if both else None
     return found
+
+
+def _calibration_error(scores: Array, right: NDArray[np.bool_], repeats: Array) -> float:
+    """[Naeini, Cooper, Hauskrecht 2015], in ten bins of equal width."""
+    full = np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
+    sure = softmax(full).max(axis=1)
+    bins = np.minimum((sure * N_BINS).astype(np.int64), N_BINS - 1)
+    gaps = np.bincount(bins, weights=repeats * (sure - right), minlength=N_BINS)
+    return float(np.abs(gaps).sum() / repeats.sum())
 
 
 def noisy_accuracies(

@@ -39,6 +39,8 @@ class Row:
     area: float | None = None
     told_off: float | None = None
     """How far from its accuracy a model's own estimate of it is, on average."""
+    doubtful: float | None = None
+    """How far probabilities are from how often they are right: the expected calibration error."""
 
 
 def rows_of(task: str, trials: Iterable[Trial]) -> list[Row]:
@@ -63,6 +65,7 @@ def _gather(task: str, key: tuple[str, str, int, float], found: Sequence[Measure
         _mean([value for each in found for value in each.balanced]),
         _mean([value for each in found for value in each.areas]),
         _mean(told),
+        _mean([value for each in found for value in each.doubtful]),
     )
 
 

@@ -57,6 +57,8 @@ class Measured:
     """Under the ROC curve, with two classes."""
     told: tuple[float, ...] = ()
     """How often each model says that it is right, where it says so."""
+    doubtful: tuple[float, ...] = ()
+    """The expected calibration error of each model."""
 
 
 def run_trial(data: Dataset, settings: Settings, n_parties: int, trial: int) -> list[Measured]:

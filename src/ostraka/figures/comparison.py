@@ -1,7 +1,7 @@
 """Our methods, the paper's and their peers: accuracy against ε, with like next to like.
 
 Left, methods with pure ε: ours and the paper's. Right, methods with a δ: ours and what people might
-use instead. No panel has more than eight lines; the table beside the figure has all of them.
+use instead. No panel has more than eight lines, unless all of them are asked for.
 """
 
 from __future__ import annotations
@@ -35,28 +35,35 @@ FIRST = {
         "consensus",
     ),
 }
-"""What is drawn first; anything after the eighth is left to the table."""
+"""What is drawn first; anything after the eighth is left to the figure of all lines."""
 TITLES = {"pure": "With pure ε", "delta": "With (ε, δ)"}
 MOST = 8
 OTHER = "#8a8a8a"
 
 
 def draw_comparison(
-    rows: Sequence[Measurement], title: str, paths: Sequence[Path], guessing: float | None = None
+    rows: Sequence[Measurement],
+    title: str,
+    paths: Sequence[Path],
+    guessing: float | None = None,
+    most: int | None = MOST,
 ) -> None:
     """A panel for pure ε and one for (ε, δ), on shared axes.
 
-    Thin lines show guessing and no privacy.
+    Thin lines show guessing and no privacy. `most`: how many lines a panel has; None: all.
     """
-    panels = {kind: _curves(rows, kind) for kind in FIRST}
+    panels = {kind: _curves(rows, kind)[:most] for kind in FIRST}
     shown = {kind: curves for kind, curves in panels.items() if curves}
-    figure, all_axes = new_figure(5.6 * max(len(shown), 1), 4.9, columns=max(len(shown), 1))
-    lowest = min([row.mean for row in rows] + ([] if guessing is None else [guessing])) - 0.05
-    low = max(0.0, float(np.floor(10 * lowest)) / 10)
+    # Enough room for the names of all lines, one above another.
+    height = max([4.9, *(0.36 * (len(curves) + 3) for curves in shown.values())])
+    figure, all_axes = new_figure(5.6 * max(len(shown), 1), height, columns=max(len(shown), 1))
+    values = [row.mean for row in rows] + ([] if guessing is None else [guessing])
+    low = max(0.0, float(np.floor(10 * (min(values) - 0.05))) / 10)
+    high = min(1.0, float(np.ceil(20 * (max(values) + 0.02))) / 20)
     epsilons = [1.0 / row.inv_epsilon for row in rows if row.inv_epsilon > 0.0]
     for axes, (kind, curves) in zip(np.atleast_1d(all_axes).flat, shown.items()):
         draw_epsilon_axis(axes, epsilons)
-        axes.set(ylim=(low, 1.0))
+        axes.set(ylim=(low, high))
         axes.set_title(TITLES[kind], loc="left", fontsize=10)
         axes.grid(axis="y", lw=0.4, alpha=0.4)
         references = [row for row in rows if row.calibration == "none"]
@@ -72,13 +79,13 @@ def draw_comparison(
 
 
 def _curves(rows: Sequence[Measurement], kind: str) -> list[list[Measurement]]:
-    """The lines of one panel, by ε: the preferred ones first, no more than can be told apart."""
+    """The lines of one panel, by ε: the preferred ones first."""
     here = [row for row in rows if row.calibration == kind and row.inv_epsilon > 0.0]
     known = [name for name in FIRST[kind] if any(row.method == name for row in here)]
     others = [name for name in dict.fromkeys(row.method for row in here) if name not in known]
     return [
         sorted((row for row in here if row.method == name), key=lambda row: -row.inv_epsilon)
-        for name in (*known, *others)[:MOST]
+        for name in (*known, *others)
     ]
 
 
