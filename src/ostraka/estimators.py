@@ -64,6 +64,7 @@ from ostraka.publishing import publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.evaluation import Evaluation
+from ostraka.release.model import LinearModel
 from ostraka.rows_seen import are_shared, mark_released, mark_used, was_used
 from ostraka.tally import Tally
 
@@ -86,7 +87,7 @@ RELEASED_BEFORE = (
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """One ε-differentially private linear classifier from the data of many parties.
+    """One ε-differentially private classifier from the data of many parties.
 
     Args:
         method: "auto" takes "moments" (of the parties' labels) or "cells" (histograms of them),
@@ -109,6 +110,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalty: the penalty of the fits after the noise, for our own methods; None: it
             depends on the noise. Another one can be tried afterwards, at no cost in budget:
             `release_.refit(penalty=...)`.
+        student: what learns the fitted linear model's answers on the auxiliary set, for our own
+            methods, free of budget: "auto" (what usually helps: a kernel model for more than two
+            classes that hardly overlap), "none", "linear" or "kernel". Another one can be tried
+            afterwards: `release_.refit(student=...)`.
         start: for "refine", the earlier release to start from, or the path of one. It has cost its
             own ε; this one costs another.
         lambda_: the strength of the regulariser, local and global, for methods that train
@@ -159,6 +164,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shift: bool = False,
         penalty: float | None = None,
         objective: str | None = None,
+        student: str = "auto",
         start: Any = None,
         lambda_: float | None = None,
         calibration: str | None = None,
@@ -185,6 +191,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.shift = shift
         self.penalty = penalty
         self.objective = objective
+        self.student = student
         self.start = start
         self.lambda_ = lambda_
         self.calibration = calibration
@@ -405,6 +412,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _weights(self) -> NDArray[np.float64]:
         check_is_fitted(self)
+        if not isinstance(self.release_.model, LinearModel):
+            kind = type(self.release_.model).__name__
+            raise AttributeError(
+                f"A {kind} has no weights of features; those of the linear model that it learnt "
+                'from are release_.model.linear.weights, or use student="linear"'
+            )
         return np.atleast_2d(self.release_.model.weights.T)
 
     @property
@@ -450,6 +463,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "shift": self.shift or None,
             "penalty": self.penalty,
             "objective": self.objective,
+            "student": None if self.student == "auto" else self.student,
             "start": self.start,
             "lambda_": self.lambda_,
             "calibration": self.calibration,

@@ -35,6 +35,7 @@ from ostraka.errors import (
 )
 from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.kernel import take_student
 from ostraka.methods.base import Method, Options, Work
 from ostraka.methods.choose import choose, create
 from ostraka.methods.evaluation import Judging
@@ -67,6 +68,7 @@ from ostraka.release.certificate import (
 )
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
+from ostraka.release.scoring import Model
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Ballots, BallSum, Domain
 from ostraka.tensors import LARGEST_FILE
@@ -175,9 +177,9 @@ class Poll:
                 keeps none.
             assumed_public: what was read from private data because it is assumed to be public.
             came: whether these parties are already there, and not only expected.
-            options: `samples_each`, `shift`, `penalty`, `objective`, `start` for our own methods,
-                `lambda_`, `calibration`, `loss` for the paper's, `ball` for "avg"; None means the
-                default.
+            options: `samples_each`, `shift`, `penalty`, `objective`, `student`, `start` for our own
+                methods, `lambda_`, `calibration`, `loss` for the paper's, `ball` for "avg"; None
+                means the default.
 
         """
         given = {name: value for name, value in options.items() if value is not None}
@@ -511,11 +513,21 @@ class Poll:
             assumed_public=self.assumed_public,
         )
 
-    def model(self, mean: Array, mechanism: Mechanism) -> LinearModel:
+    def model(self, mean: Array, mechanism: Mechanism) -> Model:
         """The model of what was released, whatever the noise has made of it.
 
-        A failure would lose what was paid for: where numbers leave all doubles, weights are 0.
+        A failure would lose what was paid for: where numbers leave all doubles, weights are 0, and
+        a student that cannot learn leaves its teacher.
         """
+        linear = self._fit(mean, mechanism)
+        try:
+            with np.errstate(all="ignore"):
+                return take_student(self.method, mean, mechanism, linear) or linear
+        except Exception:  # of whatever kind: too little memory, too, must not cost the release
+            return linear
+
+    def _fit(self, mean: Array, mechanism: Mechanism) -> LinearModel:
+        """The linear model."""
         try:
             with np.errstate(all="ignore"):
                 weights = self.method.weights(mean, mechanism)
@@ -532,7 +544,7 @@ class Poll:
         except (ArithmeticError, np.linalg.LinAlgError):
             return None
 
-    def outlook(self, mean: Array, mechanism: Mechanism, model: LinearModel) -> Outlook:
+    def outlook(self, mean: Array, mechanism: Mechanism, model: Model) -> Outlook:
         """What the poll and what was released say about how good the model is."""
         came = mechanism.divisor >= ENOUGH * self.expected_units
         rehearsed = self.forecast if came else None  # of so many more it says nothing
@@ -549,7 +561,7 @@ class Poll:
             return Outlook(kept=rehearsed)
         return Outlook.of(rehearsed, accuracy, shares, deviation)
 
-    def _expect(self, mean: Array, mechanism: Mechanism, model: LinearModel) -> float:
+    def _expect(self, mean: Array, mechanism: Mechanism, model: Model) -> float:
         """How often the model's choices are right, by the probabilities of what was released."""
         method: Any = self.method
         fair = model
@@ -565,14 +577,18 @@ class Poll:
         statistic: Array,
         certificate: Certificate,
         penalty: float | None,
-        student: bool | None,
+        student: str | None,
         objective: str | None,
-    ) -> LinearModel:
+    ) -> Model:
         """Another model from what was released: see `Release.refit`."""
         if objective is not None and not hasattr(self.method, "objective"):
             allowed = f"none for method {self.method.name!r}, which does not tell class shares"
             raise ParameterError("objective", got=objective, allowed=allowed)
-        wished = Options(penalty=penalty, objective=objective or "accuracy")
+        wished = Options(
+            penalty=penalty,
+            objective=objective or "accuracy",
+            student="auto" if student is None else student,
+        )
         chosen = {
             "penalty": wished.penalty,
             "student": student,
