@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from sklearn.ensemble import RandomForestClassifier
 
 from ostraka.errors import (
     FormatError,
@@ -125,8 +126,8 @@ def test_a_student_travels_in_the_poll(method: str) -> None:
 
 
 def test_other_students_are_refused() -> None:
-    for student in ("forest", 1):
-        with pytest.raises(ParameterError, match='"linear", "kernel"'):
+    for student in ("forest", 1, RandomForestClassifier()):
+        with pytest.raises(ParameterError, match=r'"kernel"; any classifier later: release.refit'):
             Case("cells", 3).poll(student=student)
     with pytest.raises(UnusedOptionError, match="student"):
         Case("avg", 3, calibration="tight").poll(student="kernel")

@@ -69,6 +69,7 @@ from ostraka.release.certificate import (
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
 from ostraka.release.scoring import Model
+from ostraka.release.taught_model import teach_classifier
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Ballots, BallSum, Domain
 from ostraka.tensors import LARGEST_FILE
@@ -577,27 +578,31 @@ class Poll:
         statistic: Array,
         certificate: Certificate,
         penalty: float | None,
-        student: str | None,
+        student: Any,
         objective: str | None,
     ) -> Model:
         """Another model from what was released: see `Release.refit`."""
         if objective is not None and not hasattr(self.method, "objective"):
             allowed = f"none for method {self.method.name!r}, which does not tell class shares"
             raise ParameterError("objective", got=objective, allowed=allowed)
+        is_word = student is None or isinstance(student, str)
         wished = Options(
             penalty=penalty,
             objective=objective or "accuracy",
-            student="auto" if student is None else student,
+            student=(student or "auto") if is_word else "auto",
         )
         chosen = {
             "penalty": wished.penalty,
-            "student": student,
+            "student": student if is_word else None,
             "objective": None if objective is None else wished.objective,
         }
         given = {name: value for name, value in chosen.items() if value is not None}
         method: Method = replace(self.method, **given)  # type: ignore[type-var]
         mechanism = self.mechanism(certificate.n_units)
-        return replace(self, method=method).model(statistic, mechanism)
+        model = replace(self, method=method).model(statistic, mechanism)
+        if is_word:
+            return model
+        return teach_classifier(method.features, model, student)  # type: ignore[attr-defined]
 
     def with_auxiliary(self, auxiliary: AuxiliarySet) -> Poll:
         """The same poll with its private auxiliary set, which only the coordinator has."""

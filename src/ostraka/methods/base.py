@@ -196,7 +196,8 @@ def check_objective(objective: str) -> None:
 def check_student(student: object) -> None:
     """Refuse anything but the words."""
     if student not in get_args(Student):
-        allowed = ", ".join(f'"{word}"' for word in get_args(Student))
+        words = ", ".join(f'"{word}"' for word in get_args(Student))
+        allowed = f"{words}; any classifier later: release.refit(student=classifier)"
         raise ParameterError("student", got=student, allowed=allowed)
 
 

@@ -31,6 +31,7 @@ from ostraka.release import Release
 from ostraka.release.graph import Graph, write_inputs
 from ostraka.release.kernel_model import KernelModel
 from ostraka.release.scoring import Model
+from ostraka.release.taught_model import check_storable
 from ostraka.tensors import canonical_json
 
 __all__ = ["to_onnx"]
@@ -43,6 +44,7 @@ def to_onnx(release: Release) -> bytes:
 
     if not isinstance(release, Release):
         raise RehearsalError
+    check_storable(release.model)
     graph = Graph()
     inputs, rows = write_inputs(graph, release.model.task)
     features = _features(graph, release.model.task, rows)

@@ -49,6 +49,7 @@ from ostraka.release.kernel_model import KernelModel
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
 from ostraka.release.scoring import Model
+from ostraka.release.taught_model import check_storable
 from ostraka.tensors import LARGEST_FILE, canonical_json, parse_json, read_tensors, write_tensors
 
 __all__ = ["Release", "Rehearsed", "read_outcome", "task_from_json", "task_json"]
@@ -76,7 +77,7 @@ class Refitting(Protocol):
         statistic: NDArray[np.float64],
         certificate: Certificate,
         penalty: float | None,
-        student: str | None,
+        student: Any,
         objective: str | None,
     ) -> Model:
         """A model of what was released, by the poll's own method."""
@@ -174,7 +175,7 @@ class _Outcome:
         self,
         *,
         penalty: float | None = None,
-        student: str | None = None,
+        student: Any = None,
         objective: str | None = None,
         poll: Refitting | None = None,
     ) -> Self:
@@ -184,7 +185,8 @@ class _Outcome:
             penalty: how little to trust what was released; None: as the poll has it, which usually
                 depends on the noise.
             student: what learns the fitted model's answers on the public auxiliary set: "none",
-                "linear", "kernel", or "auto" (what usually helps); None: as the poll has it.
+                "linear", "kernel", "auto" (where it usually helps), or an unfitted scikit-learn
+                classifier, which no release file can hold; None: as the poll has it.
             objective: "accuracy", or "balanced" where rare classes count as much as common ones,
                 for a release by moments or cells; None: as the poll has it.
             poll: where this release came from, if it was loaded from a file.
@@ -227,6 +229,7 @@ class _Outcome:
         return self._write_bare()
 
     def _write_bare(self) -> bytes:
+        check_storable(self.model)
         task = self.model.task
         metadata = {
             "ostraka": FORMAT,

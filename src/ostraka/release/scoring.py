@@ -45,7 +45,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 
 class Model(Protocol):
-    """A classifier that can be used: `LinearModel` or `KernelModel`."""
+    """A classifier that can be used: `LinearModel`, `KernelModel` or `TaughtModel`."""
 
     @property
     def task(self) -> Task:
