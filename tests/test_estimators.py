@@ -38,6 +38,7 @@ from ostraka.errors import (
     CloneError,
     EntryError,
     InputError,
+    InputWarning,
     LabelError,
     LedgerError,
     LedgerWarning,
@@ -52,6 +53,8 @@ from ostraka.errors import (
 )
 from ostraka.ledger import Budget, Ledger, digest_of
 from ostraka.mechanism import Rehearsal
+from ostraka.release.kernel_model import KernelModel
+from ostraka.release.taught_model import TaughtModel
 
 # Promises that protect nobody make a test's answer sure; what is said of them has tests of its own.
 pytestmark = pytest.mark.filterwarnings("ignore::ostraka.errors.PrivacyWarning")
@@ -622,15 +625,71 @@ class TestStatistics:
         model.release_.save(tmp_path / "m.ostraka")
         model.poll_.save(tmp_path / "m.poll")
         refitted = [
-            model.release_.refit(penalty=penalty, student=True) for penalty in (1e-6, 1e-3, 1.0)
+            model.release_.refit(penalty=penalty, student="linear") for penalty in (1e-6, 1e-3, 1.0)
         ]
         assert len({each.digest for each in refitted}) == 3
         assert all(each.certificate == model.certificate_ for each in refitted)
         later = Release.load(tmp_path / "m.ostraka").refit(
-            penalty=1e-3, student=True, poll=Poll.load(tmp_path / "m.poll")
+            penalty=1e-3, student="linear", poll=Poll.load(tmp_path / "m.poll")
         )
         assert (later.model.weights == refitted[1].model.weights).all()
         assert len(ledger.history()) == 1
+
+
+class TestStudents:
+    """What learns the fitted model's answers: words, any classifier, and never a failed fit."""
+
+    def fitted(self, **changes: Any) -> PrivateClassifier:
+        given = {"method": "cells", "epsilon": 50.0, "samples_each": 7, **changes}
+        return PrivateClassifier(**given).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+
+    def test_by_default_separated_classes_have_a_kernel_student(self, tmp_path: Any) -> None:
+        model = self.fitted()
+        assert isinstance(model.release_.model, KernelModel)
+        assert model.score(PUBLIC, model.predict(PUBLIC)) == 1.0
+        assert model.decision_function(PUBLIC).shape == (200, 3)
+        assert model.predict_proba(PUBLIC).shape == (200, 3)
+        for name in ("coef_", "intercept_"):
+            with pytest.raises(AttributeError, match=r'KernelModel has no weights.*"linear"'):
+                getattr(model, name)
+        model.release_.save(tmp_path / "m")
+        again = Release.load(tmp_path / "m")
+        assert (again.predict(PUBLIC) == model.predict(PUBLIC)).all()
+        straight = self.fitted(student="linear")
+        assert straight.coef_.shape == (3, straight.poll_.task.n_features - 1)
+
+    def test_any_classifier(self, tmp_path: Any) -> None:
+        forest = RandomForestClassifier(10, random_state=0)
+        ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=60.0))
+        model = self.fitted(student=forest, ledger=ledger)
+        assert isinstance(model.release_.model, TaughtModel)
+        assert np.mean(model.predict(X) == Y) > 0.9
+        assert model.predict_proba(X).shape == (len(X), 3)
+        with pytest.raises(ParameterError, match="never code"):
+            model.release_.save(tmp_path / "m")
+        kept = model.release_.refit(student="auto")
+        assert kept.digest == ledger.history()[0].digest
+        with pytest.raises(ParameterError, match="never code"):
+            model.evaluate(X, Y, parties=PARTIES)
+        assert len(ledger.history()) == 1
+        seeded = self.fitted(student=clone(forest), random_state=0)
+        assert isinstance(seeded.release_.model, TaughtModel)
+
+    def test_a_classifier_that_cannot_learn_costs_nothing_but_itself(self, tmp_path: Any) -> None:
+        stubborn = KNeighborsClassifier(n_neighbors=-1)
+        with pytest.warns(InputWarning, match="the model without a student"):
+            model = self.fitted(student=stubborn)
+        model.release_.save(tmp_path / "m")
+
+    @pytest.mark.parametrize("student", ["forest", 3, RandomForestClassifier])
+    def test_what_is_no_student_is_refused_beforehand(self, student: Any) -> None:
+        with pytest.raises(ParameterError, match="student"):
+            self.fitted(student=student)
+
+    def test_methods_that_fit_nothing_take_none(self) -> None:
+        for student in ("kernel", RandomForestClassifier()):
+            with pytest.raises(ParameterError, match="student"):
+                almost_noiseless(student=student).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
 
 
 class TestWhoIsProtected:

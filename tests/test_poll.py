@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from sklearn.ensemble import RandomForestClassifier
 
 from ostraka import poll as poll_module
 from ostraka.errors import (
@@ -21,6 +22,7 @@ from ostraka.errors import (
     MissingColumnsError,
     ParameterError,
     UnknownClassError,
+    UnusedOptionError,
 )
 from ostraka.mechanism import Rehearsal
 from ostraka.methods.base import Work
@@ -92,6 +94,53 @@ def test_format_4_stays_readable(name: str) -> None:
     Tally(poll).add(sent)
     samples, labels = Case("cells", 3).world()[0]
     assert poll.contribute(samples, labels, "ward 1") == sent
+
+
+def test_format_5_stays_readable() -> None:
+    """With a kernel student, and rows kept back."""
+    poll = Poll.load(FILES / "cells-5.poll")
+    assert poll.keep_back == 3
+    assert poll.method.student == "kernel"  # type: ignore[attr-defined]
+    sent = Contribution.load(FILES / "cells-5.contribution")
+    Tally(poll).add(sent)
+    samples, labels = Case("cells", 3).world()[0]
+    assert poll.contribute(samples, labels, "ward 1") == sent
+
+
+@pytest.mark.parametrize("method", ["moments", "cells", "consensus", "refine", "auto"])
+def test_a_student_travels_in_the_poll(method: str) -> None:
+    """Words that earlier polls knew are written as they wrote them."""
+    case, numbers = Case(method, 3), {}
+    for student, written in {
+        "none": False,
+        "linear": True,
+        "auto": None,
+        "kernel": "kernel",
+    }.items():
+        poll = case.poll(student=student)
+        again = Poll.from_bytes(poll.to_bytes())
+        assert again.method.student == student  # type: ignore[attr-defined]
+        _, metadata = read_tensors(poll.to_bytes(), "poll")
+        assert json.loads(metadata["poll"])["method"]["student"] == written
+        numbers[student] = metadata["ostraka-poll"]
+    assert numbers.pop("kernel") == "5"
+    assert "5" not in numbers.values()
+
+
+def test_other_students_are_refused() -> None:
+    for student in ("forest", 1, RandomForestClassifier()):
+        with pytest.raises(ParameterError, match=r'"kernel"; any classifier later: release.refit'):
+            Case("cells", 3).poll(student=student)
+    with pytest.raises(UnusedOptionError, match="student"):
+        Case("avg", 3, calibration="tight").poll(student="kernel")
+    poll = Case("cells", 3).poll(student="kernel")
+    tensors, metadata = read_tensors(poll.to_bytes(), "poll")
+    content = json.loads(metadata["poll"])
+    for student in ("auto", "forest", 1, [], True, None):
+        method = {**content["method"], "student": student}
+        text = canonical_json({**content, "method": method})
+        with pytest.raises(FormatError):
+            Poll.from_bytes(write_tensors(tensors, {**metadata, "poll": text}))
 
 
 def test_sparse_samples_and_tables_travel() -> None:

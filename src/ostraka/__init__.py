@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ostraka.release import Rehearsed, Release
     from ostraka.release.certificate import Certificate
     from ostraka.release.evaluation import Evaluation
+    from ostraka.release.kernel_model import KernelModel
     from ostraka.release.model import LinearModel
     from ostraka.tally import Tally
 
@@ -38,6 +39,7 @@ _HOMES = {
     "Contribution": "party.contribution",
     "Entropy": "mechanism",
     "Evaluation": "release.evaluation",
+    "KernelModel": "release.kernel_model",
     "Ledger": "ledger",
     "LinearModel": "release.model",
     "OstrakaError": "errors",
@@ -61,6 +63,7 @@ __all__ = [
     "Contribution",
     "Entropy",
     "Evaluation",
+    "KernelModel",
     "Ledger",
     "LinearModel",
     "OstrakaError",

@@ -64,6 +64,7 @@ from ostraka.publishing import publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.evaluation import Evaluation
+from ostraka.release.model import LinearModel
 from ostraka.rows_seen import are_shared, mark_released, mark_used, was_used
 from ostraka.tally import Tally
 
@@ -86,7 +87,7 @@ RELEASED_BEFORE = (
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """One ε-differentially private linear classifier from the data of many parties.
+    """One ε-differentially private classifier from the data of many parties.
 
     Args:
         method: "auto" takes "moments" (of the parties' labels) or "cells" (histograms of them),
@@ -113,6 +114,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalty: the penalty of the fits after the noise, for our own methods; None: it
             depends on the noise. Another one can be tried afterwards, at no cost in budget:
             `release_.refit(penalty=...)`.
+        student: what learns the fitted linear model's answers on the auxiliary set, for our own
+            methods, free of budget: "auto" (what usually helps: a kernel model for more than two
+            classes that hardly overlap), "none", "linear", "kernel", or an unfitted scikit-learn
+            classifier, which cannot be saved as a release. Another one can be tried afterwards:
+            `release_.refit(student=...)`.
         start: for "refine", the earlier release to start from, or the path of one. It has cost its
             own ε; this one costs another.
         lambda_: the strength of the regulariser, local and global, for methods that train
@@ -165,6 +171,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shift: bool = False,
         penalty: float | None = None,
         objective: str | None = None,
+        student: Any = "auto",
         start: Any = None,
         lambda_: float | None = None,
         calibration: str | None = None,
@@ -193,6 +200,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.shift = shift
         self.penalty = penalty
         self.objective = objective
+        self.student = student
         self.start = start
         self.lambda_ = lambda_
         self.calibration = calibration
@@ -411,8 +419,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _constant(self) -> float:
         return self.release_.model.task.preprocessing.constant
 
+    @property
+    def _student_later(self) -> bool:
+        """Whether the student is a classifier: it learns when everything is paid and recorded."""
+        return hasattr(self.student, "fit") and not isinstance(self.student, type)
+
     def _weights(self) -> NDArray[np.float64]:
         check_is_fitted(self)
+        if not isinstance(self.release_.model, LinearModel):
+            kind = type(self.release_.model).__name__
+            raise AttributeError(
+                f"A {kind} has no weights of features; those of the linear model that it learnt "
+                'from are release_.model.linear.weights, or use student="linear"'
+            )
         return np.atleast_2d(self.release_.model.weights.T)
 
     @property
@@ -422,6 +441,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         """What can be refused before anything is looked at."""
         check_options(self.method, {**self._options(), "local": self.local})
+        if self._student_later:
+            check_options(self.method, {"student": self.student})
         papers = {"radius": (self.radius, None), "intercept": (self.intercept, INTERCEPT)}
         for name, (given, unset) in papers.items() if entry(self.method).needs_auxiliary else ():
             if given != unset:
@@ -460,6 +481,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "shift": self.shift or None,
             "penalty": self.penalty,
             "objective": self.objective,
+            "student": None if self._student_later or self.student == "auto" else self.student,
             "start": self.start,
             "lambda_": self.lambda_,
             "calibration": self.calibration,
@@ -500,7 +522,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         A fit that fails leaves an earlier one as it was.
         """
-        outcome = publish(poll, tally, self._source(), self.ledger)
+        outcome = self._teach(publish(poll, tally, self._source(), self.ledger))
         self.classes_ = classes
         self.n_features_in_ = poll.task.n_columns
         if poll.task.feature_names is not None:
@@ -510,6 +532,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.certificate_: Certificate = outcome.certificate
         warn_of_shift(outcome, bool(self.shift))
         return self
+
+    def _teach(self, outcome: Release | Rehearsed) -> Release | Rehearsed:
+        """With a classifier as student, if there is one and it can learn: the release is paid."""
+        if not self._student_later:
+            return outcome
+        try:
+            return outcome.refit(student=self.student)
+        except ParameterError as error:
+            warn_afterwards(f"The release has the model without a student. {error}", InputWarning)
+            return outcome
 
     def _remember(self, rows: Any) -> None:
         """Warn, once everything is done, of what nobody may have meant; rehearsals cost nothing."""

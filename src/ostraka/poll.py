@@ -36,6 +36,7 @@ from ostraka.errors import (
 )
 from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.kernel import take_student
 from ostraka.methods.base import Method, Options, Work
 from ostraka.methods.choose import choose, create
 from ostraka.methods.evaluation import Judging
@@ -50,7 +51,7 @@ from ostraka.party.rows import Arranged, Parties, arrange, cut_parties
 from ostraka.party.training.files import load_classifier_bytes
 from ostraka.party.training.limits import DEFAULT_LIMITS
 from ostraka.public.auxiliary import AuxiliarySet
-from ostraka.public.catalogue import check_options, entry
+from ostraka.public.catalogue import CATALOGUE, check_options, entry
 from ostraka.public.classes import ClassIndex, ClassName
 from ostraka.public.columns import Columns
 from ostraka.public.describe import Description
@@ -69,6 +70,8 @@ from ostraka.release.certificate import (
 )
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
+from ostraka.release.scoring import Model
+from ostraka.release.taught_model import teach_classifier
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Ballots, BallSum, Domain
 from ostraka.tensors import LARGEST_FILE
@@ -179,10 +182,9 @@ class Poll:
                 keeps none.
             assumed_public: what was read from private data because it is assumed to be public.
             came: whether these parties are already there, and not only expected.
-            options: `samples_each`, `shift`, `penalty`, `objective`, `start` for our own methods,
-                `natural` and `samples_largest` for "auto",
-                `lambda_`, `calibration`, `loss` for the paper's, `ball` for "avg"; None means the
-                default.
+            options: `samples_each`, `shift`, `penalty`, `objective`, `student`, `start` for our own
+                methods, `natural` and `samples_largest` for "auto", `lambda_`, `calibration`,
+                `loss` for the paper's, `ball` for "avg"; None means the default.
 
         """
         given = {name: value for name, value in options.items() if value is not None}
@@ -470,7 +472,7 @@ class Poll:
 
         `names`: the canonical one of each row; None: every row is a party of its own.
         """
-        if entry(self.method.name).sends != "labels":  # all of them train together
+        if CATALOGUE[self.method.name].sends != "labels":  # all of them train together
             yield from self.blocks(self.group(rows, indices, names), work)
             return
         every = np.arange(rows.shape[0] + 1)
@@ -563,11 +565,21 @@ class Poll:
             assumed_public=self.assumed_public,
         )
 
-    def model(self, mean: Array, mechanism: Mechanism) -> LinearModel:
+    def model(self, mean: Array, mechanism: Mechanism) -> Model:
         """The model of what was released, whatever the noise has made of it.
 
-        A failure would lose what was paid for: where numbers leave all doubles, weights are 0.
+        A failure would lose what was paid for: where numbers leave all doubles, weights are 0, and
+        a student that cannot learn leaves its teacher.
         """
+        linear = self._fit(mean, mechanism)
+        try:
+            with np.errstate(all="ignore"):
+                return take_student(self.method, mean, mechanism, linear) or linear
+        except Exception:  # of whatever kind: too little memory, too, must not cost the release
+            return linear
+
+    def _fit(self, mean: Array, mechanism: Mechanism) -> LinearModel:
+        """The linear model."""
         try:
             with np.errstate(all="ignore"):
                 weights = self.method.weights(mean, mechanism)
@@ -584,7 +596,7 @@ class Poll:
         except (ArithmeticError, np.linalg.LinAlgError):
             return None
 
-    def outlook(self, mean: Array, mechanism: Mechanism, model: LinearModel) -> Outlook:
+    def outlook(self, mean: Array, mechanism: Mechanism, model: Model) -> Outlook:
         """What the poll and what was released say about how good the model is."""
         came = mechanism.divisor >= ENOUGH * self.expected_units
         rehearsed = self.forecast if came else None  # of so many more it says nothing
@@ -601,7 +613,7 @@ class Poll:
             return Outlook(kept=rehearsed)
         return Outlook.of(rehearsed, accuracy, shares, deviation)
 
-    def _expect(self, mean: Array, mechanism: Mechanism, model: LinearModel) -> float:
+    def _expect(self, mean: Array, mechanism: Mechanism, model: Model) -> float:
         """How often the model's choices are right, by the probabilities of what was released."""
         method: Any = self.method
         fair = model
@@ -617,23 +629,31 @@ class Poll:
         statistic: Array,
         certificate: Certificate,
         penalty: float | None,
-        student: bool | None,
+        student: Any,
         objective: str | None,
-    ) -> LinearModel:
+    ) -> Model:
         """Another model from what was released: see `Release.refit`."""
         if objective is not None and not hasattr(self.method, "objective"):
             allowed = f"none for method {self.method.name!r}, which does not tell class shares"
             raise ParameterError("objective", got=objective, allowed=allowed)
-        wished = Options(penalty=penalty, objective=objective or "accuracy")
+        is_word = student is None or isinstance(student, str)
+        wished = Options(
+            penalty=penalty,
+            objective=objective or "accuracy",
+            student=(student or "auto") if is_word else "auto",
+        )
         chosen = {
             "penalty": wished.penalty,
-            "student": student,
+            "student": student if is_word else None,
             "objective": None if objective is None else wished.objective,
         }
         given = {name: value for name, value in chosen.items() if value is not None}
         method: Method = replace(self.method, **given)  # type: ignore[type-var]
         mechanism = self.mechanism(certificate.n_units)
-        return replace(self, method=method).model(statistic, mechanism)
+        model = replace(self, method=method).model(statistic, mechanism)
+        if is_word:
+            return model
+        return teach_classifier(method.features, model, student)  # type: ignore[attr-defined]
 
     def with_auxiliary(self, auxiliary: AuxiliarySet) -> Poll:
         """The same poll with its private auxiliary set, which only the coordinator has."""

@@ -34,9 +34,9 @@ from ostraka.tensors import canonical_json, parse_json, read_tensors, write_tens
 __all__ = ["read_poll", "write_poll"]
 
 # A new number with every change of the file's content; readers of old numbers stay, each with a
-# file in the tests. A poll whose columns are not described, that has no forecast or keeps no rows
-# back, has the form that it always had.
-FORMAT, DESCRIBED, FORECAST, KEEPING = "1", "2", "3", "4"
+# file in the tests. A poll whose columns are not described, that has no forecast, keeps no rows
+# back, or asks for no kernel student, has the form that it always had.
+FORMAT, DESCRIBED, FORECAST, KEEPING, STUDENT = "1", "2", "3", "4", "5"
 CSR: Final = ("data", "indices", "indptr")
 FIELDS: Final = {
     "title",
@@ -86,6 +86,8 @@ def write_poll(poll: Poll) -> bytes:
     number = number if poll.forecast is None else FORECAST
     if poll.keep_back is not None:
         number, content["keep_back"] = KEEPING, poll.keep_back
+    if settings.get("student") == "kernel":
+        number = STUDENT
     metadata = {"ostraka-poll": number, "poll": canonical_json(content)}
     return write_tensors(tensors, metadata)
 
@@ -98,14 +100,14 @@ def read_poll(data: bytes) -> Poll:
             "poll", "it is a release, which a poll ends with (see it with: ostraka inspect)"
         )
     number = metadata.get("ostraka-poll")
-    numbers = (FORMAT, DESCRIBED, FORECAST, KEEPING)
+    numbers = (FORMAT, DESCRIBED, FORECAST, KEEPING, STUDENT)
     if number not in numbers or set(metadata) != {"ostraka-poll", "poll"}:
-        problem = f"its metadata is not that of an Ostraka poll of format 1 to {KEEPING}"
+        problem = f"its metadata is not that of an Ostraka poll of format 1 to {STUDENT}"
         raise FormatError("poll", problem)
     content = parse_json(metadata["poll"], "poll")
-    if set(content) != (FIELDS | {"keep_back"} if number == KEEPING else FIELDS):
+    if set(content) - {"keep_back"} != FIELDS:
         raise FormatError("poll", "its fields are not those of a poll")
-    if content["forecast"] is not None and number not in (FORECAST, KEEPING):
+    if content["forecast"] is not None and number not in (FORECAST, KEEPING, STUDENT):
         problem = "it was made by an earlier version, whose forecasts meant something else"
         raise FormatError("poll", f"{problem}: make it again")
     try:

@@ -442,6 +442,17 @@ def test_a_ledger_that_is_not_there_is_not_made_in_passing(run: Runner, folder: 
     assert not (folder / "u.ostraka").exists()
 
 
+def test_a_kernel_student_by_files(run: Runner, folder: Path) -> None:
+    run.create("curved.poll", **{"--method": "cells", "--student": "kernel"})
+    box = inbox(run, "curved.poll", "box-curved")
+    run.done("release", "curved.poll", str(box), "--out", "curved.ostraka", "--force")
+    told = " ".join(run.done("inspect", "curved.ostraka").split())
+    assert "model: a kernel student of a linear one, with" in told
+    run.done("predict", "curved.ostraka", "h0.csv", "--out", "curved.csv", "--force")
+    run.done("export", "curved.ostraka", "--onnx", "curved.onnx", "--force")
+    assert (folder / "curved.onnx").stat().st_size > 1000
+
+
 def test_a_second_round_by_files(run: Runner, folder: Path) -> None:
     run.create("first.poll", **{"--method": "cells"})
     box = inbox(run, "first.poll", "box-first")

@@ -483,7 +483,7 @@ def test_what_comes_out_can_be_kept_and_made_anew(case: Case, tmp_path: Path) ->
             loaded.refit(penalty=0.1, poll=poll)
         return
     assert (loaded.refit(poll=poll).model.weights == release.model.weights).all() or case.shift
-    again = loaded.refit(penalty=3.0, student=True, poll=poll)
+    again = loaded.refit(penalty=3.0, student="linear", poll=poll)
     assert again.certificate == release.certificate
     assert (again.model.weights != release.model.weights).any()
     with pytest.raises(ParameterError, match=r"poll.*refit\(poll="):

@@ -27,6 +27,7 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.task import Task
 from ostraka.publishing import _evaluate
 from ostraka.release import Rehearsed
+from ostraka.release.kernel_model import KernelModel
 from ostraka.release.model import LinearModel
 from ostraka.tally.domain import Ball
 from ostraka.tensors import read_tensors, write_tensors
@@ -85,6 +86,33 @@ def test_choices_are_the_models_own() -> None:
         assert isinstance(method, Judging)
         features = release.model.task.features(samples)
         assert (method.choices(features) == release.model.choices(samples)).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_kernel_model_is_evaluated_by_its_own_choices(n_classes: int) -> None:
+    """From each row alone, to the last bit; and in a file that holds both."""
+    case = Case("cells", n_classes)
+    first = case.poll(student="kernel", epsilon=50.0)
+    release = publish(first, in_process(first, case.world()))
+    assert isinstance(release, Release)
+    assert isinstance(release.model, KernelModel)
+    poll = Poll.evaluate(release, epsilon=5.0, parties=8)
+    poll = Poll.from_bytes(poll.to_bytes())
+    assert isinstance(poll.method, Judging)
+    samples = unit_rows(np.random.default_rng(0), 700, D)
+    features = release.model.task.features(samples)
+    chosen = poll.method.choices(features)
+    assert np.mean(chosen == release.model.choices(samples)) > 0.995
+    assert poll.method.choices(features[:0]).shape == (0,)
+    for start, stop in [(0, 1), (1, 3), (5, 12), (100, 164), (3, 700)]:
+        assert (poll.method.choices(features[start:stop]) == chosen[start:stop]).all()
+    found = publish(poll, in_process(poll, case.world()))
+    assert found.digest == release.digest
+    assert len(found.evaluations) == 1
+    assert isinstance(found, Release)
+    again = Release.from_bytes(found.to_bytes())
+    assert isinstance(again.model, KernelModel)
+    assert (again.predict(samples) == release.predict(samples)).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 8])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from ostraka.errors import ParameterError
 from ostraka.mechanism import Rehearsal
 from ostraka.methods.after_noise.denoise import onto_simplex
+from ostraka.methods.after_noise.kernel import learn_kernel
 from ostraka.methods.base import Work
 from ostraka.methods.refine import SURE
 from ostraka.party.products import own_products
@@ -148,6 +150,19 @@ def test_starts_that_say_nothing_or_shout_have_a_plan(n_classes: int, value: flo
         1,
         made.mechanism.dimension,
     )
+
+
+def test_a_kernel_start_is_taken_by_its_linear_teacher_and_handed_on() -> None:
+    public = auxiliary(3)
+    plain = _start(public)
+    curved = replace(plain, model=learn_kernel(public.features, plain.model.linear))
+    one, other = planned_for(3, start=plain).method, planned_for(3, start=curved).method
+    assert (one.guess == other.guess).all()
+    assert (one.student, other.student) == ("auto", "kernel")
+    assert other.start.digest == curved.digest != one.start.digest
+    wishes = [{"shift": True}, {"student": "linear"}, {"shift": True, "student": "kernel"}]
+    made = [planned_for(3, start=curved, **wish).method.student for wish in wishes]
+    assert made == ["none", "linear", "kernel"]
 
 
 def learnable(n_classes: int = 3) -> tuple[AuxiliarySet, World]:

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostraka.party.products import FACTOR_BITS, own_products, row_products
+from ostraka.party.products import FACTOR_BITS, own_nearness, own_products, row_products
 from ostraka.solve.losses import Array
 
 
@@ -48,6 +48,24 @@ def test_long_rows_are_not_shortened() -> None:
     assert (np.abs(got - wanted) <= 2.0**-22 * lengths).all()
     assert not row_products(np.zeros((2, 20)), table).any()
     assert row_products(rows[:0], table).shape == (0, 7)
+
+
+def test_a_rows_nearness_does_not_depend_on_other_rows_and_is_nearly_right() -> None:
+    rng = np.random.default_rng(4)
+    rows, landmarks = unit(rng.standard_normal((500, 20))), unit(rng.standard_normal((37, 20)))
+    rows[0], rows[1], rows[2], rows[3] = landmarks[0], -landmarks[0], np.nan, 1e300
+    with np.errstate(all="ignore"):
+        whole = own_nearness(rows, landmarks)
+        for start, stop in [(0, 1), (1, 3), (5, 12), (100, 164), (3, 500), (0, 499)]:
+            for part in (rows[start:stop], np.asfortranarray(rows[start:stop]), rows[start:stop]):
+                assert (own_nearness(part, landmarks) == whole[start:stop]).all()
+    far = ((rows[4:, np.newaxis] - landmarks) ** 2).sum(axis=2)
+    assert np.abs(whole[4:] - np.exp(-far)).max() < 1e-6
+    assert abs(whole[0, 0] - 1.0) < 1e-6
+    assert abs(whole[1, 0] - np.exp(-4.0)) < 1e-6
+    assert np.isfinite(whole).all()
+    assert (whole > 0.0).all()
+    assert whole.max() <= 1.0
 
 
 def test_an_order_of_adding_that_depends_on_the_number_of_rows_is_caught() -> None:

@@ -26,6 +26,8 @@ from ostraka.release import Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.export import to_onnx
 from ostraka.release.graph import OPSET
+from ostraka.release.kernel_model import KernelModel
+from ostraka.release.model import LinearModel
 from ostraka.tally import Tally
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed (pip install 'ostraka[models]')")
@@ -156,6 +158,26 @@ def test_the_same_labels_and_probabilities(
     assert len(set(expected.tolist())) > 1, (
         "a test in which every row has the same class would say little"
     )
+
+
+@pytest.mark.parametrize("preprocessing", PREPROCESSINGS.values(), ids=PREPROCESSINGS)
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+def test_a_kernel_student_gives_the_same_labels_and_probabilities(
+    classes: tuple[Any, ...], preprocessing: Preprocessing
+) -> None:
+    auxiliary = AuxiliarySet(PUBLIC, classes, preprocessing=preprocessing)
+    poll = Poll.create(auxiliary, method="cells", epsilon=1.0, parties=8, student="kernel")
+    task, rng = poll.task, np.random.default_rng(5)
+    linear = LinearModel(task=task, weights=rng.uniform(-9, 9, task.weight_shape))
+    weights = rng.uniform(-9, 9, (len(PUBLIC) + 1, *task.weight_shape[1:]))
+    model = KernelModel(linear=linear, landmarks=auxiliary.features, weights=weights)
+    release = Release(model=model, certificate=poll.certificate(8))
+    labels, probabilities = predicted(session_of(release), ROWS)
+    assert np.abs(probabilities - release.predict_proba(ROWS)).max() <= 1e-9
+    scores = np.sort(model.probabilities(task.features(ROWS)), axis=1)
+    sure = scores[:, -1] - scores[:, -2] > 1e-9
+    assert sure.mean() > 0.9
+    assert labels[sure].tolist() == release.predict(ROWS)[sure].tolist()
 
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -13,8 +13,9 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.columns import Columns
 from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.task import Task
-from ostraka.release import model as release_model
-from ostraka.release.model import WHOLE_ROWS, LinearModel
+from ostraka.release import scoring
+from ostraka.release.model import LinearModel
+from ostraka.release.scoring import WHOLE_ROWS
 
 BINARY = Task(classes=("no", "yes"), n_features=2)
 THREE = Task(classes=(3, 1, 2), n_features=2)
@@ -76,7 +77,7 @@ def test_blocks_of_rows_are_as_good_as_the_whole(
     samples = rng.uniform(-0.7, 0.7, (2 * WHOLE_ROWS + 5, 2))
     whole = model.scores(form(samples))
     assert whole.shape == (len(samples), *task.weight_shape[1:])
-    monkeypatch.setattr(release_model, "NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr(scoring, "NUMBERS_AT_ONCE", 1)
     assert np.abs(model.scores(form(samples)) - whole).max() <= 1e-15
     assert (model.predict(form(samples)) == model.predict(samples)).all()
     assert model.scores(form(samples[:0])).shape == (0, *task.weight_shape[1:])

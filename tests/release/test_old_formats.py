@@ -28,6 +28,7 @@ from ostraka.public.columns import Columns
 from ostraka.publishing import publish
 from ostraka.release import Release
 from ostraka.release.certificate import Certificate, NoisySum, PerturbedMinimiser, sum_up
+from ostraka.release.kernel_model import KernelModel
 from ostraka.release.outlook import Outlook
 from ostraka.tally import Tally
 from ostraka.tensors import read_tensors, write_tensors
@@ -37,6 +38,7 @@ FILES = Path(__file__).parent / "files"
 EXPECTED = json.loads((FILES / "expected.json").read_text("utf-8"))
 SAMPLES = np.array(EXPECTED["samples"])
 NAMES = list(EXPECTED["releases"])
+KERNEL = json.loads((FILES / "kernel-6.json").read_text("utf-8"))
 OLD_CERTIFICATES = sorted(path.name for path in FILES.glob("*-certificate-?.json"))
 
 every_release = pytest.mark.parametrize("name", NAMES)
@@ -332,6 +334,59 @@ def test_a_release_of_format_3() -> None:
     table = pd.DataFrame({"ward": wards, "age": ages})
     assert list(release.predict(table)) == ["ill", "ill", "ill", "well", "well", "well"]
     assert Release.from_bytes(release.to_bytes()).outlook == release.outlook
+
+
+def test_a_release_of_format_6() -> None:
+    """A kernel student beside the linear model, rows kept back, and an evaluation beside both."""
+    release = Release.load(FILES / "kernel-6.ostraka")
+    assert isinstance(release.model, KernelModel)
+    assert release.model.landmarks.shape == (60, 5)
+    assert release.keep_back == 3
+    assert release.digest == KERNEL["digest"]
+    assert release.to_bytes() == (FILES / "kernel-6.ostraka").read_bytes()
+    samples = np.random.default_rng(5).uniform(-0.4, 0.4, (12, 5))
+    assert release.predict(samples).tolist() == KERNEL["predictions"]
+    assert np.abs(release.predict_proba(samples)[0] - KERNEL["probabilities"]).max() < 1e-12
+    assert release.model.linear.predict(samples).tolist() == KERNEL["linear"]
+    found = Release.load(FILES / "kernel-evaluated-6.ostraka")
+    assert found.digest == release.digest
+    assert len(found.evaluations) == 1
+    assert found.to_bytes() == (FILES / "kernel-evaluated-6.ostraka").read_bytes()
+
+
+def without(tensors: dict[str, Any], name: str) -> dict[str, Any]:
+    return {other: value for other, value in tensors.items() if other != name}
+
+
+def test_a_hostile_student_is_refused() -> None:
+    tensors, metadata = read_tensors((FILES / "kernel-6.ostraka").read_bytes(), "release")
+    held, weights = tensors["student.landmarks"], tensors["student.weights"]
+    assert Release.from_bytes(write_tensors(tensors, metadata))
+
+    def refuse(complaint: str, changed: dict[str, Any], **said: str) -> None:
+        with pytest.raises(FormatError, match=complaint):
+            Release.from_bytes(write_tensors(changed, {**metadata, **said}))
+
+    refuse("its student does not fit", without(tensors, "student.landmarks"))
+    refuse("its student does not fit", without(tensors, "student.weights"))
+    refuse("its student does not fit", tensors, ostraka="5")
+    refuse("weights and preprocessing", without(tensors, "weights"))
+    refuse("weights and preprocessing", {**tensors, "student.width": held})
+    for landmarks in (held[:-1], held[:, :-1], held * np.nan, held * 1e200, held[:0], held * 4.0):
+        refuse("student", {**tensors, "student.landmarks": np.ascontiguousarray(landmarks)})
+    refuse("student", {**tensors, "student.landmarks": held.astype(np.float32)})
+    many = {
+        "student.landmarks": np.zeros((2**14 + 1, 5)),
+        "student.weights": np.zeros((2**14 + 2, 3)),
+    }
+    refuse("student", {**tensors, **many})
+    for other in (weights[:-1], weights[:, :-1], weights * np.inf, weights.ravel()):
+        with np.errstate(all="ignore"):
+            refuse("student", {**tensors, "student.weights": np.ascontiguousarray(other)})
+    bare = without(without(tensors, "student.landmarks"), "student.weights")
+    assert not isinstance(
+        Release.from_bytes(write_tensors(bare, {**metadata, "ostraka": "5"})).model, KernelModel
+    )
 
 
 def test_a_release_of_format_5() -> None:

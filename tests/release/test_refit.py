@@ -16,6 +16,7 @@ from ostraka.mechanism.mechanism import Mechanism
 from ostraka.poll import Poll
 from ostraka.publishing import publish
 from ostraka.release import Rehearsed, Release
+from ostraka.release.kernel_model import KernelModel
 from ostraka.tally import Tally
 from tests.laws.cases import Case, in_process, rehearsed
 
@@ -49,7 +50,7 @@ def test_another_penalty_makes_another_model_of_the_same_release(
     method: str, n_classes: int
 ) -> None:
     _, release = released(method, n_classes)
-    again = release.refit(penalty=3.0, student=True)
+    again = release.refit(penalty=3.0, student="linear")
     assert isinstance(again, Release)
     assert (again.model.weights != release.model.weights).any()
     assert again.certificate == release.certificate
@@ -62,8 +63,24 @@ def test_another_penalty_makes_another_model_of_the_same_release(
 @every_method
 def test_the_student_can_be_left_out(method: str) -> None:
     _, release = released(method)
-    with_one, without = (release.refit(student=student) for student in (True, False))
+    with_one, without = (release.refit(student=student) for student in ("linear", "none"))
     assert (with_one.model.weights != without.model.weights).any()
+
+
+@both
+@every_method
+def test_a_kernel_student_can_be_had_later_and_saved(method: str, n_classes: int) -> None:
+    poll, release = released(method, n_classes)
+    curved = loaded(release).refit(student="kernel", poll=poll)
+    assert isinstance(curved.model, KernelModel)
+    assert (curved.model.linear.weights == release.refit(student="auto").model.linear.weights).all()
+    again = loaded(curved)
+    assert again.to_bytes() == curved.to_bytes()
+    features = poll.method.features  # type: ignore[attr-defined]
+    assert (again.predict_proba(features) == curved.predict_proba(features)).all()
+    assert again.certificate == release.certificate
+    back = again.refit(student="none", poll=poll)
+    assert back.to_bytes() == release.refit(student="none").to_bytes()
 
 
 @every_method
@@ -140,7 +157,7 @@ def test_a_rehearsal_stays_a_rehearsal() -> None:
     case = Case("cells", 3)
     poll = case.poll()
     outcome = rehearsed(poll, in_process(poll, case.world()))
-    again = outcome.refit(student=True)
+    again = outcome.refit(student="linear")
     assert isinstance(again, Rehearsed)
     assert again.certificate.randomness == "seed"
     assert (again.model.weights != outcome.model.weights).any()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import get_args
 
-from ostraka.public.catalogue import PRIVATE
+from ostraka.public.catalogue import PRIVATE, Student
 from ostraka.public.promise import NoiseName as Noises
 from ostraka.public.promise import Unit
 
@@ -17,11 +17,13 @@ __all__ = [
     "MethodName",
     "NoiseName",
     "ObjectiveName",
+    "StudentName",
     "UnitName",
 ]
 
 MethodName = StrEnum("MethodName", {name: name for name in PRIVATE})  # type: ignore[misc]
 NoiseName = StrEnum("NoiseName", {name: name for name in get_args(Noises)})  # type: ignore[misc]
+StudentName = StrEnum("StudentName", {name: name for name in get_args(Student)})  # type: ignore[misc]
 UnitName = StrEnum("UnitName", {name: name for name in get_args(Unit) if name != "row"})  # type: ignore[misc]
 
 AUTO, ANY_NOISE, PARTY = MethodName("auto"), NoiseName("auto"), UnitName("party")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ostraka.public.task import Task
     from ostraka.release import Release
     from ostraka.release.certificate import Certificate
+    from ostraka.release.scoring import Model
 
 EXAMPLES = examples(
     "ostraka inspect model.ostraka", "ostraka inspect model.ostraka --json | jq .epsilon"
@@ -134,6 +135,7 @@ def _technical(release: Release, verified: str) -> str:
     """The facts, a line each."""
     facts = {
         **_facts(release.certificate),
+        "model": _model(release.model),
         "digest": f"{release.digest}, by which ledgers and second rounds name it",
         **{
             f"evaluation {each.digest[:12]}": each.certificate.technical
@@ -145,6 +147,14 @@ def _technical(release: Release, verified: str) -> str:
         *(f"{name}: {value}" for name, value in facts.items()),
     ]
     return "\n".join([*lines, *([verified] if verified else [])])
+
+
+def _model(model: Model) -> str:
+    from ostraka.release.kernel_model import KernelModel
+
+    if isinstance(model, KernelModel):
+        return f"a kernel student of a linear one, with {len(model.landmarks)} public rows in it"
+    return "linear in the features"
 
 
 def _verify(promised: Certificate) -> str:

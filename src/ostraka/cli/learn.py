@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ostraka.cli.choices import ANY_NOISE, CalibrationName, MethodName, NoiseName, ObjectiveName
+from ostraka.cli.choices import (
+    ANY_NOISE,
+    CalibrationName,
+    MethodName,
+    NoiseName,
+    ObjectiveName,
+    StudentName,
+)
 from ostraka.cli.help import DATA, METHOD, OUTPUT, examples, option
 from ostraka.cli.options import (
     CALIBRATION,
@@ -35,6 +42,7 @@ from ostraka.cli.options import (
     SAMPLES_LARGEST,
     SHIFT,
     START,
+    STUDENT,
     SVMLIGHT_COLUMNS,
 )
 from ostraka.cli.screen import print_answers, print_mind
@@ -114,6 +122,7 @@ def learn(
     shift: Annotated[bool, SHIFT] = False,
     penalty: Annotated[float | None, PENALTY] = None,
     objective: Annotated[ObjectiveName | None, OBJECTIVE] = None,
+    student: Annotated[StudentName | None, STUDENT] = None,
     start: Annotated[Path | None, START] = None,
     local: Annotated[
         str,
@@ -212,6 +221,7 @@ def learn(
         shift=shift,
         penalty=penalty,
         objective=None if objective is None else objective.value,
+        student="auto" if student is None else student.value,
         start=first,
         ledger=ledger,
         calibration=None if calibration is None else calibration.value,

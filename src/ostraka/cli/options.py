@@ -37,6 +37,7 @@ __all__ = [
     "SEED",
     "SHIFT",
     "START",
+    "STUDENT",
     "SVMLIGHT_COLUMNS",
     "TRUST",
 ]
@@ -141,6 +142,12 @@ OBJECTIVE = option(
     "What the model shall be good at, for auto, moments, cells: accuracy, or balanced, where rare "
     "classes count as much as common ones. Costs no budget.",
     of="objective",
+)
+STUDENT = option(
+    METHOD,
+    "What learns the fitted model's answers on the public samples, for our own methods: none, "
+    "linear, kernel, or auto (default), what usually helps. Costs no budget.",
+    of="student",
 )
 START = option(
     METHOD,

@@ -15,6 +15,7 @@ from ostraka.cli.choices import (
     MethodName,
     NoiseName,
     ObjectiveName,
+    StudentName,
     UnitName,
 )
 from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, Command, Group, examples, option
@@ -40,6 +41,7 @@ from ostraka.cli.options import (
     SAMPLES_LARGEST,
     SHIFT,
     START,
+    STUDENT,
     SVMLIGHT_COLUMNS,
 )
 from ostraka.cli.screen import console, print_answers, print_mind
@@ -134,6 +136,7 @@ def create(
     shift: Annotated[bool, SHIFT] = False,
     penalty: Annotated[float | None, PENALTY] = None,
     objective: Annotated[ObjectiveName | None, OBJECTIVE] = None,
+    student: Annotated[StudentName | None, STUDENT] = None,
     start: Annotated[Path | None, START] = None,
     lambda_: Annotated[float | None, LAMBDA] = None,
     calibration: Annotated[CalibrationName | None, CALIBRATION] = None,
@@ -186,6 +189,7 @@ def create(
             shift=shift or None,
             penalty=penalty,
             objective=None if objective is None else objective.value,
+            student=None if student is None else student.value,
             start=first,
             lambda_=lambda_,
             calibration=None if calibration is None else calibration.value,

@@ -20,7 +20,7 @@ import numpy as np
 from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError, count, number
 from ostraka.experiments.engine import Backend, run_trials
-from ostraka.experiments.noise_trials import Quality, qualities
+from ostraka.experiments.noise_trials import Quality, judge_scores
 from ostraka.experiments.peers import PEERS
 from ostraka.experiments.peers.data import PeerData
 from ostraka.experiments.results import Row, rows_of, write_rows
@@ -37,15 +37,14 @@ from ostraka.experiments.tasks import (
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 from ostraka.mechanism.laws import Exact
-from ostraka.methods.after_noise.student import softmax, sureness
+from ostraka.methods.after_noise.student import sureness
 from ostraka.methods.base import Work
 from ostraka.party.training.votes import count_linear_votes
 from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.release import Rehearsed
 from ostraka.release.certificate import FROM_A_SEED
-from ostraka.release.model import LinearModel
-from ostraka.solve.losses import Array
+from ostraka.release.scoring import Model
 from ostraka.tally import Tally
 from ostraka.tally.domain import Units
 
@@ -317,10 +316,13 @@ def _ours(
                 else:
                     poll = make(name, epsilon)
                     models = _shake(poll, _sum_up(poll, drawn), generator, settings.draws)
-                found = qualities(np.stack(models), drawn.test)
+                test, public = drawn.test, drawn.auxiliary.features
+                found = [
+                    judge_scores(model.score_features(test.features), test) for model in models
+                ]
                 told: tuple[float, ...] = ()
                 if name in CALIBRATED:
-                    told = tuple(_told(weights, drawn.auxiliary.features) for weights in models)
+                    told = tuple(sureness(model.probabilities(public)) for model in models)
                 promise = "delta" if delta else "pure"
                 yield replace(_measured(name, promise, inverse, found), told=told)
 
@@ -337,13 +339,6 @@ def _measured(method: str, calibration: str, inverse: float, found: Sequence[flo
         areas=tuple(each.area for each in known if each.area is not None),
         doubtful=tuple(each.doubtful for each in known),
     )
-
-
-def _told(weights: Array, features: Array) -> float:
-    """How often a model says that it is right."""
-    scores = features @ weights
-    scores = np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
-    return sureness(softmax(scores))
 
 
 def _poll(
@@ -382,13 +377,13 @@ def _sum_up(poll: Poll, drawn: Split) -> Units:
     return tally.total
 
 
-def _shake(poll: Poll, total: Units, generator: np.random.Generator, n_draws: int) -> list[Array]:
-    """Weights, one model for each draw of noise."""
+def _shake(poll: Poll, total: Units, generator: np.random.Generator, n_draws: int) -> list[Model]:
+    """One model for each draw of noise."""
     mechanism = poll.mechanism(poll.expected_units)
     vector: Exact = poll.method.statistic(total, mechanism)
     drawn = mechanism.law.rehearse(generator, n_draws)
     means = (mechanism.mean([q + int(z) for q, z in zip(vector, row)]) for row in drawn)
-    return [poll.model(mean, mechanism).weights for mean in means]
+    return [poll.model(mean, mechanism) for mean in means]
 
 
 def _refine(
@@ -397,7 +392,7 @@ def _refine(
     epsilon: float,
     generator: np.random.Generator,
     n_draws: int,
-) -> list[Array]:
+) -> list[Model]:
     """Two rounds, with half of ε and δ each."""
     half = partial(
         make,
@@ -408,8 +403,7 @@ def _refine(
     total = _sum_up(first, drawn)
     certificate = replace(first.certificate(len(drawn.parties)), randomness=FROM_A_SEED)
     models = []
-    for weights in _shake(first, total, generator, n_draws):
-        model = LinearModel(task=first.task, weights=weights)
+    for model in _shake(first, total, generator, n_draws):
         second = half("refine", start=Rehearsed(model=model, certificate=certificate))
         models += _shake(second, _sum_up(second, drawn), generator, 1)
     return models

@@ -24,6 +24,7 @@ __all__ = [
     "Quality",
     "accuracies",
     "accuracy",
+    "judge_scores",
     "noisy_accuracies",
     "qualities",
     "weights_of",
@@ -93,13 +94,13 @@ class Quality(float):
 
 def qualities(models: Array, test: Test) -> list[Quality]:
     """Accuracies with what else there is to say, one for each model (n, d) or (n, d, K)."""
-    return [_quality(model, test) for model in models]
+    return [judge_scores(np.asarray(test.features @ model), test) for model in models]
 
 
-def _quality(weights: Array, test: Test) -> Quality:
+def judge_scores(scores: Array, test: Test) -> Quality:
+    """The same of the scores that a model gives to the test samples."""
     from sklearn.metrics import roc_auc_score
 
-    scores = np.asarray(test.features @ weights)
     if scores.ndim == 2 and scores.shape[1] == 2:
         scores = scores[:, 1] - scores[:, 0]
     two = scores.ndim == 1

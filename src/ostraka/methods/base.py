@@ -27,6 +27,7 @@ from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.catalogue import Student
 from ostraka.public.preprocessing import is_sparse
 from ostraka.public.promise import MOST_PARTIES, Promise
 from ostraka.public.task import Task
@@ -42,6 +43,7 @@ __all__ = [
     "Start",
     "Work",
     "check_shapes",
+    "labels_again",
     "public_features",
     "whole",
 ]
@@ -86,6 +88,7 @@ class Options:
     shift: bool = False
     penalty: float | None = None
     objective: str = "accuracy"
+    student: str = "auto"
     lambda_: float = 1e-4
     calibration: str = "tight"
     loss: str = "logistic"
@@ -104,6 +107,7 @@ class Options:
         if self.penalty is not None:
             object.__setattr__(self, "penalty", number("penalty", self.penalty, *PENALTIES))
         check_objective(self.objective)
+        check_student(self.student)
         if self.calibration not in get_args(Calibration):
             allowed = '"paper" or "tight"'
             raise ParameterError("calibration", got=self.calibration, allowed=allowed)
@@ -192,6 +196,19 @@ def check_objective(objective: str) -> None:
         raise ParameterError("objective", got=objective, allowed=allowed)
 
 
+def check_student(student: object) -> None:
+    """Refuse anything but the words."""
+    if student not in get_args(Student):
+        words = ", ".join(f'"{word}"' for word in get_args(Student))
+        allowed = f"{words}; any classifier later: release.refit(student=classifier)"
+        raise ParameterError("student", got=student, allowed=allowed)
+
+
+def labels_again(student: str, usually: bool) -> bool:
+    """Whether a line is fitted to the model's own answers; `usually`: as the method has it."""
+    return {"none": False, "linear": True}.get(student, usually)
+
+
 def check_positive(method: Any) -> None:
     """Refuse numbers that would only fail, or mislead, after the noise."""
     for name in ("clip_factor", "grid", "samples_each"):
@@ -201,6 +218,7 @@ def check_positive(method: Any) -> None:
     if getattr(method, "penalty", None) is not None:
         number("penalty", method.penalty, *PENALTIES)
     check_objective(getattr(method, "objective", "accuracy"))
+    check_student(getattr(method, "student", "auto"))
 
 
 def check_shapes(**arrays: tuple[Any, str]) -> dict[str, int]:

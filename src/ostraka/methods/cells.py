@@ -48,6 +48,7 @@ from ostraka.methods.base import (
     Work,
     check_positive,
     check_shapes,
+    labels_again,
     public_features,
     whole,
 )
@@ -107,8 +108,8 @@ class Cells:
     samples_each: int
     penalty: float | None = None
     """How little to trust the released masses, if it was set."""
-    student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None means yes."""
+    student: str = "auto"
+    """What learns the fitted model's answers; by default something if classes hardly overlap."""
     objective: str = "accuracy"
     """ "balanced": classes are told apart as if all were equally common."""
 
@@ -149,6 +150,7 @@ class Cells:
             reweighted=options.shift,
             samples_each=options.samples_each,
             penalty=options.penalty,
+            student=options.student,
             objective=options.objective,
         )
 
@@ -187,13 +189,19 @@ class Cells:
         fitted = line.fit(self.penalty)
         fitted = add_bias(self.features, fitted, line.shares - centre @ fitted)
         scores = self.features @ fitted
-        trained = line.strength > SEPARATED if self.student is None else self.student
+        trained = labels_again(self.student, line.strength > SEPARATED)
         if trained:
             fitted = teach(self.features, scores, line.shares, self.penalty, rows)
         answers = self.features @ fitted
         sure = self._sureness(mean, mechanism, scores, answers, weighted, trained)
         fitted = fitted * soften(answers, partial(sureness, rows=rows), sure)
         return differences(aim_at(self.objective, self.features, fitted, line.shares))
+
+    def separates(self, mean: Array, mechanism: Mechanism) -> bool:
+        """Whether classes hardly overlap, as far as what was released tells."""
+        rows = self._shares(mean, mechanism)
+        weighted = uniform(self.features) if rows is None else rows
+        return self._line(mean, mechanism, weighted).strength > SEPARATED
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """The surprise of the cells' private masses.

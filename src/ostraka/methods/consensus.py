@@ -30,7 +30,15 @@ from ostraka.mechanism.geometry import class_basis
 from ostraka.mechanism.laws import Exact, l2_variance
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.denoise import best_k, feasible_labels, ridge, self_train
-from ostraka.methods.base import Block, Options, Work, check_positive, check_shapes, public_features
+from ostraka.methods.base import (
+    Block,
+    Options,
+    Work,
+    check_positive,
+    check_shapes,
+    labels_again,
+    public_features,
+)
 from ostraka.methods.noisy_sum import differences, hidden_sum, numbers_sent
 from ostraka.methods.votes import count_ballots
 from ostraka.party.rows import Parties
@@ -68,8 +76,8 @@ class Consensus:
     loss: str = "logistic"
     penalty: float | None = None
     """The penalty of the fits after the noise, if it was set."""
-    student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None: if the noise is large enough."""
+    student: str = "auto"
+    """What learns the fitted model's answers; by default a line, if the noise is large enough."""
 
     def __post_init__(self) -> None:
         check_positive(self)
@@ -111,6 +119,7 @@ class Consensus:
             lambda_=options.lambda_,
             loss=options.loss,
             penalty=options.penalty,
+            student=options.student,
         )
 
     @property
@@ -151,8 +160,7 @@ class Consensus:
         noise = mechanism.deviation / n
         penalty = n_classes * (noise**2 + 1.0 / n) if self.penalty is None else self.penalty
         weights = ridge(self.features, labels, penalty)
-        trained = noise**2 >= 1.0 / (8.0 * n) if self.student is None else self.student
-        if trained:
+        if labels_again(self.student, noise**2 >= 1.0 / (8.0 * n)):
             weights = self_train(self.features, weights, penalty=self.penalty)
         return differences(weights)
 

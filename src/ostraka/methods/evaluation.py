@@ -19,6 +19,7 @@ No model comes of it: what is published is the release as it was, with the evalu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
@@ -32,7 +33,7 @@ from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Block, Options, Work, whole
 from ostraka.methods.noisy_sum import hidden_ball
 from ostraka.methods.shares import round_shares
-from ostraka.party.products import own_products
+from ostraka.party.products import own_nearness, own_products
 from ostraka.party.quiet import quietly
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
@@ -41,6 +42,7 @@ from ostraka.public.task import Task
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import FROM_THE_SYSTEM
 from ostraka.release.evaluation import count_cells
+from ostraka.release.kernel_model import KernelModel
 from ostraka.release.release import read_outcome
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Units
@@ -117,12 +119,13 @@ class Judging:
     def choices(self, features: Any) -> NDArray[np.int64]:
         """The class that the model gives to each row, from that row alone to the last bit.
 
-        As `LinearModel.choices`, but for scores that agree to seven digits.
+        As the model's own choices, but for scores that agree to seven digits, or, of a kernel
+        model, to about five.
         """
-        weights = self.release.model.weights
-        scores = own_products(features, weights.reshape(len(weights), -1))
-        chosen = scores[:, 0] >= 0.0 if weights.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(chosen, dtype=np.int64)
+        model = self.release.model
+        if isinstance(model, KernelModel):
+            return _choose_by_kernel(model, features)
+        return _choose(own_products(features, _table(model.linear.weights)))
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """Discrete Laplace noise for two such vectors."""
@@ -136,7 +139,7 @@ class Judging:
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:  # noqa: ARG002
         """Those of the model that is evaluated."""
-        return self.release.model.weights
+        return self.release.model.linear.weights
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
         """None: public samples play no part."""
@@ -150,3 +153,25 @@ class Judging:
         wrong = (part.labels != given).astype(np.int64)
         two = round_shares(wrong, part.starts, 2, UNITS // 2)
         return np.concatenate([two, round_shares(cells, part.starts, K * K, UNITS // 2)], axis=1)
+
+
+def _choose_by_kernel(model: KernelModel, features: Any) -> NDArray[np.int64]:
+    """In blocks, which change nothing: each row's nearness and its products are its own."""
+    # A power of two brings rows of m numbers from 0 to 1 into the unit ball, where products are.
+    shrink = 2.0 ** -math.ceil(math.log2(len(model.landmarks)) / 2.0)
+    table = _table(model.weights[:-1] / shrink)
+    step = max(1, NUMBERS_AT_ONCE // len(model.landmarks))
+    chosen = [np.zeros(0, dtype=np.int64)]
+    for start in range(0, features.shape[0], step):
+        near = own_nearness(features[start : start + step], model.landmarks)
+        chosen.append(_choose(own_products(shrink * near, table) + model.weights[-1]))
+    return np.concatenate(chosen)
+
+
+def _table(weights: Array) -> Array:
+    return weights.reshape(len(weights), -1)
+
+
+def _choose(scores: Array) -> NDArray[np.int64]:
+    chosen = scores[:, 0] >= 0.0 if scores.shape[1] == 1 else scores.argmax(axis=1)
+    return np.asarray(chosen, dtype=np.int64)

@@ -63,6 +63,7 @@ from ostraka.methods.base import (
     Work,
     check_positive,
     check_shapes,
+    labels_again,
     public_features,
     whole,
 )
@@ -113,8 +114,8 @@ class Moments:
     """Whether the mean feature is released, too (`shift`)."""
     penalty: float | None = None
     """How little to trust the released covariance, if it was set."""
-    student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None: if classes hardly overlap."""
+    student: str = "auto"
+    """What learns the fitted model's answers; by default something if classes hardly overlap."""
     objective: str = "accuracy"
     """ "balanced": classes are told apart as if all were equally common."""
 
@@ -164,6 +165,7 @@ class Moments:
             samples_each=options.samples_each,
             with_mean=options.shift,
             penalty=options.penalty,
+            student=options.student,
             objective=options.objective,
         )
 
@@ -222,7 +224,7 @@ class Moments:
         white = self.features @ self.whitening - self.centre
         rows, penalties = self._rows(white, mean, mechanism), found.penalties(self.penalty)
         slopes, bias = fit_softmax(white, found.target, found.shares, penalties, rows)
-        if not (found.separated if self.student is None else self.student):
+        if not labels_again(self.student, found.separated):
             bias = bias - self.centre @ slopes
             fitted = add_bias(self.features, self.whitening @ slopes, bias)
             return differences(aim_at(self.objective, self.features, fitted, found.shares))
@@ -262,6 +264,10 @@ class Moments:
         """How common each class is, and the deviation of that."""
         released = self._released(mean, mechanism)[0, : self.n_classes - 1]
         return 1.0 / self.n_classes + self.contrasts @ released, self._noise(mean, mechanism)
+
+    def separates(self, mean: Array, mechanism: Mechanism) -> bool:
+        """Whether classes hardly overlap, as far as what was released tells."""
+        return self._evidence(mean, mechanism).separated
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """The surprise of the private mean feature, if it was released.

@@ -18,6 +18,8 @@ __all__ = ["method_from_parts", "method_parts"]
 LATER = {"objective": "accuracy"}
 """Settings that earlier polls do not have, with what they stand for; written only if they differ.
 """
+STUDENTS = {"auto": None, "none": False, "linear": True}
+"""As earlier polls wrote them, which knew no others; a new student is written by its word."""
 APART = "features"
 """The auxiliary features have their own place in the poll."""
 ARRAYS: dict[str, Any] = {
@@ -32,7 +34,6 @@ TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "str": (str,),
     "float | None": (float, int, NoneType),
-    "bool | None": (bool, NoneType),
 }
 
 
@@ -48,7 +49,7 @@ def method_parts(method: Method) -> tuple[dict[str, Any], dict[str, NDArray[Any]
             if value is not None:
                 arrays[each.name] = np.ascontiguousarray(value, dtype=ARRAYS[str(each.type)])
         elif each.name not in LATER or value != LATER[each.name]:
-            settings[each.name] = value
+            settings[each.name] = STUDENTS.get(value, value) if each.name == "student" else value
     return settings, arrays
 
 
@@ -101,6 +102,9 @@ def _array(name: str, declared: str, given: NDArray[Any] | None) -> NDArray[Any]
 
 
 def _setting(name: str, declared: str, given: Any) -> Any:
+    if name == "student":
+        known = [word for word, written in STUDENTS.items() if given is written]
+        given = known[0] if known else given
     allowed = TYPES[declared]
     if not isinstance(given, allowed) or (isinstance(given, bool) and bool not in allowed):
         raise FormatError("poll", f"{name} of its method is {given!r}, not {declared}")

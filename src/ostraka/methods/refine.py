@@ -47,6 +47,7 @@ from ostraka.methods.base import (
     Work,
     check_positive,
     check_shapes,
+    labels_again,
     public_features,
     whole,
 )
@@ -62,6 +63,7 @@ from ostraka.public.task import Task
 from ostraka.public.whitening import Whitening
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
+from ostraka.release.kernel_model import KernelModel
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Units
 
@@ -107,8 +109,8 @@ class Refine:
     start_digest: str
     start_certificate: str
     """What the release that this round rests on cost and whom it protects, as JSON."""
-    student: bool | None = None
-    """Whether the model labels the auxiliary set once more; None means yes."""
+    student: str = "auto"
+    """What learns the fitted model's answers; by default a line."""
     penalty: float | None = None
     """The penalty of the last fit, if it was set."""
 
@@ -132,7 +134,7 @@ class Refine:
         auxiliary, features = public_features(public, cls.name)
         start = _check_start(options.start, auxiliary, promise)
         n_classes, whitening = auxiliary.n_classes, Whitening.of(features)
-        guess, contrasts = _sharpen(start.model.weights, features), class_basis(n_classes)
+        guess, contrasts = _sharpen(start.model.linear.weights, features), class_basis(n_classes)
         simulated = SimulatedParties.of(
             features @ whitening.map(whitening.rank),
             options.samples_each,
@@ -154,7 +156,7 @@ class Refine:
             clip_factor=chosen.clip_factor,
             start_digest=start.digest,
             start_certificate=start.certificate.to_json(),
-            student=False if options.shift else None,
+            student=_choose_student(options, start),
             penalty=options.penalty,
         )
 
@@ -211,7 +213,7 @@ class Refine:
         missing = mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
         n_others = np.count_nonzero(self.guesses(self.features), axis=1) - 1.0
         curvature = max(float(n_others.mean()) / (len(self.contrasts) - 1), LEAST_CURVATURE)
-        trained = self.student is not False
+        trained = labels_again(self.student, True)
         step = (STEP if trained else STEP_ALONE) / curvature
         moved: Array = self.guess + step * self.damped @ missing @ self.contrasts.T
         if trained:
@@ -249,6 +251,15 @@ def _check_start(start: Any, auxiliary: AuxiliarySet, promise: Promise) -> Relea
             allowed=f"{list(own.feature_names or ())[:8]}, described in the same way",
         )
     return start
+
+
+def _choose_student(options: Options, start: Release | Rehearsed) -> str:
+    """By default one like that of the start, and none where the auxiliary set is another world."""
+    if options.student != "auto":
+        return options.student
+    if options.shift:
+        return "none"
+    return "kernel" if isinstance(start.model, KernelModel) else "auto"
 
 
 def _residuals(guesses: Array, contrasts: Array) -> Any:

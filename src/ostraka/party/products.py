@@ -6,12 +6,13 @@ last bit.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["own_products", "row_products"]
+__all__ = ["own_nearness", "own_products", "row_products"]
 
 NUMBERS_AT_ONCE = 2**16
 """Half a megabyte, which stays in the cache."""
@@ -20,6 +21,9 @@ FACTOR_BITS = 25
 
 Their product in whole numbers is below 2^51, where doubles count exactly.
 """
+COARSE_BITS, FINE_BITS = 11, 11
+"""Of a squared distance, which is at most 4: steps of 2^−22."""
+FARTHEST = 5
 
 
 def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -63,6 +67,32 @@ def row_products(rows: NDArray[np.float64], table: NDArray[np.float64]) -> NDArr
         more = np.frexp(np.linalg.norm(small, axis=1))[1]
         products = own_products(np.ldexp(small, -more[:, np.newaxis]), table)
         return np.asarray(np.ldexp(products, (exponents + more)[:, np.newaxis]))
+
+
+def own_nearness(rows: Any, landmarks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """About exp(−‖x − l‖²), for rows and landmarks in the unit ball: a column for each landmark.
+
+    Each row's result depends on that row alone, to the last bit: how a library's exponential rounds
+    may depend on where a number lies in memory, so distances are rounded to whole steps and looked
+    up in two tables.
+    """
+    block = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, dtype=np.float64)
+    block = _shorten(block)
+    lengths = np.linalg.norm(block, axis=1)[:, np.newaxis]
+    squares = np.linalg.norm(np.ascontiguousarray(landmarks), axis=1) ** 2
+    distances = lengths * lengths + squares - 2.0 * own_products(block, landmarks.T)
+    bits = COARSE_BITS + FINE_BITS
+    steps = np.rint(np.clip(distances, 0.0, FARTHEST - 1.0) * 2.0**bits).astype(np.int64)
+    coarse, fine = _exponentials()
+    near: NDArray[np.float64] = coarse[steps >> FINE_BITS] * fine[steps & (2**FINE_BITS - 1)]
+    return near
+
+
+@cache
+def _exponentials() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of whole steps, coarse and fine; computed once, so that all rows meet the same numbers."""
+    coarse = np.exp(-np.arange(FARTHEST * 2**COARSE_BITS) * 2.0**-COARSE_BITS)
+    return coarse, np.exp(-np.arange(2**FINE_BITS) * 2.0 ** -(COARSE_BITS + FINE_BITS))
 
 
 def _shorten(rows: NDArray[np.float64]) -> NDArray[np.float64]:

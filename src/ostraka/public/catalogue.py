@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 from ostraka.errors import ParameterError, UnusedOptionError
 
@@ -18,17 +18,20 @@ __all__ = [
     "PRIVATE",
     "SLOPE_BOUNDS",
     "Entry",
+    "Student",
     "check_options",
     "entry",
     "taking",
 ]
 
-OURS = frozenset({"delta", "noise", "penalty"})
+OURS = frozenset({"delta", "noise", "penalty", "student"})
 OF_LABELS = OURS | {"samples_each", "shift"}
 OF_SHARES = OF_LABELS | {"objective"}
 """Those that release class shares can weigh classes otherwise."""
 LOCAL = frozenset({"lambda_", "loss", "local"})
 
+Student: TypeAlias = Literal["auto", "none", "linear", "kernel"]
+"""What learns the fitted model's answers on the auxiliary set, after the noise and for free."""
 LABEL_GAPS: Final = {"logistic": 1.0, "huber": 2.0, "softmax": math.sqrt(2.0) * (1.0 + 2.0**-40)}
 """κ of each loss: how far a sample's slope moves when its label moves from corner to corner."""
 SLOPE_BOUNDS: Final = {"logistic": 1.0, "huber": 1.0, "softmax": math.sqrt(2.0) * (1.0 + 2.0**-40)}

@@ -1,5 +1,5 @@
-"""A release as an ONNX graph: columns, the public preprocessing, the linear model, and the
-certificate in the metadata.
+"""A release as an ONNX graph: columns, the public preprocessing, the model (linear, or a kernel
+student), and the certificate in the metadata.
 
 The graph uses plain operators in double precision, in the order of `Columns` and `Preprocessing`,
 so that it predicts what `Release.predict` predicts. Outputs `label` (N,) and `probabilities` (N,
@@ -19,9 +19,9 @@ are NaN and its label means nothing.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ostraka.errors import RehearsalError
 from ostraka.public.columns_format import columns_json
@@ -29,6 +29,9 @@ from ostraka.public.preprocessing import NORM_KEPT, NORM_PULLED, SQUARES_FIT
 from ostraka.public.task import Task
 from ostraka.release import Release
 from ostraka.release.graph import Graph, write_inputs
+from ostraka.release.kernel_model import KernelModel
+from ostraka.release.scoring import Model
+from ostraka.release.taught_model import check_storable
 from ostraka.tensors import canonical_json
 
 __all__ = ["to_onnx"]
@@ -41,10 +44,11 @@ def to_onnx(release: Release) -> bytes:
 
     if not isinstance(release, Release):
         raise RehearsalError
+    check_storable(release.model)
     graph = Graph()
     inputs, rows = write_inputs(graph, release.model.task)
     features = _features(graph, release.model.task, rows)
-    scores = graph.add("MatMul", features, graph.constant(_columns(release)))
+    scores = _scores(graph, release.model, features)
     graph.add("Softmax", scores, axis=1, output="probabilities")
     # Of equal scores the second class wins if there are two, the first if there are more.
     last = int(len(release.model.task.classes) == 2)
@@ -148,7 +152,24 @@ def _nan_unless_finite(graph: Graph, rows: str) -> str:
     )
 
 
-def _columns(release: Release) -> Any:
+def _scores(graph: Graph, model: Model, features: str) -> str:
+    """A column of scores per class."""
+    if not isinstance(model, KernelModel):
+        return graph.add("MatMul", features, graph.constant(_columns(model.linear.weights)))
+    # The same steps as `compare_rows`.
+    landmarks, weights = model.landmarks, _columns(model.weights)
+    squares = np.einsum("ij,ij->i", landmarks, landmarks)
+    near = graph.add("MatMul", features, graph.constant(2.0 * landmarks.T))
+    near = graph.add("Sub", near, graph.add("ReduceSumSquare", features, axes=[1], keepdims=1))
+    near = graph.add("Sub", near, graph.constant(squares))
+    near = graph.add("Exp", graph.add("Min", near, graph.number(0.0)))
+    return graph.add(
+        "Add",
+        graph.add("MatMul", near, graph.constant(weights[:-1])),
+        graph.constant(weights[-1]),
+    )
+
+
+def _columns(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """A column of weights per class; of two classes the first scores zero."""
-    weights = release.model.weights
     return np.stack([np.zeros_like(weights), weights], axis=1) if weights.ndim == 1 else weights

@@ -13,7 +13,9 @@ exactly as expected is refused before any of it is used.
              `outlook`, what is known about how good the model can be
     4        the outlook says how often the model takes itself to be right
     5        `keep_back`, where rows were kept back from learning for an evaluation; or a release of
-             any earlier form as it was, with evaluations beside it. Other releases have format 4
+             any other form as it was, with evaluations beside it. Other releases have format 4
+    6        `student.landmarks` and `student.weights`, where the model is a kernel student of the
+             linear one, whose `weights` are there as ever; `keep_back` if rows were kept back
 """
 
 from __future__ import annotations
@@ -43,19 +45,22 @@ from ostraka.public.promise import check_keep_back
 from ostraka.public.task import Task
 from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate
 from ostraka.release.evaluation import Evaluation, read_evaluated, write_evaluated
+from ostraka.release.kernel_model import KernelModel
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
+from ostraka.release.scoring import Model
+from ostraka.release.taught_model import check_storable
 from ostraka.tensors import LARGEST_FILE, canonical_json, parse_json, read_tensors, write_tensors
 
 __all__ = ["Release", "Rehearsed", "read_outcome", "task_from_json", "task_json"]
 
 # A new number with every change of the file's content; readers of old numbers stay, each with a
-# file
-# in the tests.
-FORMAT, LATEST, WITH_OUTLOOK = "4", "5", ("3", "4", "5")
+# file in the tests.
+FORMAT, KEEPING, WITH_STUDENT, WITH_OUTLOOK = "4", "5", "6", ("3", "4", "5", "6")
 T = TypeVar("T")
 Out = TypeVar("Out", "Release", "Rehearsed")
 _KEYS = {"ostraka", "task", "certificate"}
+_STUDENT = {"student.landmarks", "student.weights"}
 _PREPROCESSING = {"preprocessing.center", "preprocessing.scale", "preprocessing.components"}
 
 
@@ -72,9 +77,9 @@ class Refitting(Protocol):
         statistic: NDArray[np.float64],
         certificate: Certificate,
         penalty: float | None,
-        student: bool | None,
+        student: Any,
         objective: str | None,
-    ) -> LinearModel:
+    ) -> Model:
         """A model of what was released, by the poll's own method."""
         ...
 
@@ -83,7 +88,7 @@ class Refitting(Protocol):
 class _Outcome:
     """What a release and a rehearsal have in common."""
 
-    model: LinearModel
+    model: Model
     certificate: Certificate
     statistic: NDArray[np.float64] | None = field(default=None, repr=False)
     """What was released, where the model was made from it."""
@@ -170,7 +175,7 @@ class _Outcome:
         self,
         *,
         penalty: float | None = None,
-        student: bool | None = None,
+        student: Any = None,
         objective: str | None = None,
         poll: Refitting | None = None,
     ) -> Self:
@@ -179,7 +184,9 @@ class _Outcome:
         Args:
             penalty: how little to trust what was released; None: as the poll has it, which usually
                 depends on the noise.
-            student: whether the model labels the auxiliary set once more; None: as the poll has it.
+            student: what learns the fitted model's answers on the public auxiliary set: "none",
+                "linear", "kernel", "auto" (where it usually helps), or an unfitted scikit-learn
+                classifier, which no release file can hold; None: as the poll has it.
             objective: "accuracy", or "balanced" where rare classes count as much as common ones,
                 for a release by moments or cells; None: as the poll has it.
             poll: where this release came from, if it was loaded from a file.
@@ -218,10 +225,11 @@ class _Outcome:
 
     def _write(self) -> bytes:
         if self.evaluations:
-            return write_evaluated(self._bare(), self.evaluations, LATEST)
+            return write_evaluated(self._bare(), self.evaluations, KEEPING)
         return self._write_bare()
 
     def _write_bare(self) -> bytes:
+        check_storable(self.model)
         task = self.model.task
         metadata = {
             "ostraka": FORMAT,
@@ -230,12 +238,16 @@ class _Outcome:
             "certificate": self.certificate.to_json(),
         }
         if self.keep_back is not None:
-            metadata |= {"ostraka": LATEST, "keep_back": str(self.keep_back)}
+            metadata |= {"ostraka": KEEPING, "keep_back": str(self.keep_back)}
         named = task.preprocessing.arrays().items()
         arrays = {f"preprocessing.{name}": array for name, array in named}
         if self.statistic is not None:
             arrays["statistic"] = self.statistic
-        return write_tensors({"weights": self.model.weights, **arrays}, metadata)
+        if isinstance(self.model, KernelModel):
+            metadata["ostraka"] = WITH_STUDENT
+            arrays["student.landmarks"] = self.model.landmarks
+            arrays["student.weights"] = self.model.weights
+        return write_tensors({"weights": self.model.linear.weights, **arrays}, metadata)
 
 
 @final
@@ -261,7 +273,7 @@ class Release(_Outcome):
             raise RehearsalError
         _Outcome.__post_init__(self)
         # Where noise is on the weights themselves there cannot be more of it than of them.
-        most = self.model.weights.size
+        most = self.model.linear.weights.size
         on_weights = not CATALOGUE[self.certificate.method].needs_auxiliary
         if on_weights and not self.certificate.dimension <= most:
             allowed = f"up to {most}, the number of weights"
@@ -299,7 +311,7 @@ def read_outcome(data: bytes) -> Release | Rehearsed:
     tensors, metadata = read_tensors(data, "release")
     if "evaluations" not in metadata:
         return _read_bare(data, tensors, metadata)
-    bare, stated = read_evaluated(tensors, metadata, LATEST)
+    bare, stated = read_evaluated(tensors, metadata, KEEPING)
     found = _read_bare(bare, *read_tensors(bare, "release"))
     for each in stated:
         found = _built("evaluations", partial(_add, found, each))
@@ -322,7 +334,8 @@ def _read_bare(
     if "columns" in content and metadata["ostraka"] not in WITH_OUTLOOK:
         raise FormatError("release", "its columns are described in a way of later formats")
     task = _built("task", lambda: task_from_json(content, tensors, n_features, "release"))
-    model = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
+    linear = _built("weights", lambda: LinearModel(task=task, weights=tensors["weights"]))
+    model = _built("student", lambda: _with_student(linear, tensors))
     outlook = Outlook()
     if "outlook" in metadata:
         outlook = Outlook.from_json(metadata["outlook"], len(task.classes))
@@ -339,6 +352,13 @@ def _read_bare(
     )
     object.__setattr__(release, "_file", data)
     return release
+
+
+def _with_student(linear: LinearModel, tensors: dict[str, NDArray[Any]]) -> Model:
+    if "student.landmarks" not in tensors:
+        return linear
+    landmarks, weights = tensors["student.landmarks"], tensors["student.weights"]
+    return KernelModel(linear=linear, landmarks=landmarks, weights=weights)
 
 
 def task_json(task: Task) -> dict[str, Any]:
@@ -383,18 +403,21 @@ def _audit(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> None:
         raise FormatError(
             "release", "it is a poll, from which a release is made (see it with: ostraka poll show)"
         )
-    known = {"weights", "statistic", *_PREPROCESSING}
+    known = {"weights", "statistic", *_STUDENT, *_PREPROCESSING}
     if "weights" not in tensors or not set(tensors) <= known:
         problem = f"it holds the tensors {sorted(tensors)[:5]}, not weights and preprocessing"
         raise FormatError("release", problem)
     number = metadata.get("ostraka")
     keys = _KEYS | {"outlook"} if number in WITH_OUTLOOK else _KEYS
-    keys = keys | {"keep_back"} if number == LATEST else keys
+    keeping = number == WITH_STUDENT and "keep_back" in metadata
+    keys = keys | {"keep_back"} if number == KEEPING or keeping else keys
     if number not in ("1", "2", *WITH_OUTLOOK) or set(metadata) != keys:
-        problem = f"its metadata is not that of an Ostraka release of format 1 to {LATEST}"
+        problem = f"its metadata is not that of an Ostraka release of format 1 to {WITH_STUDENT}"
         raise FormatError("release", problem)
     if number == "1" and "statistic" in tensors:
         raise FormatError("release", "it says format 1, but has a tensor of a later one")
+    if _STUDENT & set(tensors) != (_STUDENT if number == WITH_STUDENT else set()):
+        raise FormatError("release", f"it says format {number}, but its student does not fit that")
     for name, tensor in tensors.items():
         wrong = tensor.dtype != np.float64 or tensor.ndim not in (1, 2) or tensor.size == 0
         if wrong or (name == "statistic" and not np.isfinite(tensor).all()):

@@ -5,14 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ostraka.experiments.noise_trials import qualities
 from ostraka.experiments.peers import PEERS, PeerData
-from ostraka.experiments.peers.data import gaussian_scale
+from ostraka.experiments.peers.data import gaussian_scale, narrow_data, widen_models
 from ostraka.experiments.peers.gradient import (
     AVERAGING_GRID,
     DESCENT_GRID,
     PUBLIC_GRID,
     Schedule,
     blocks_of,
+    judge_students,
     measure_settings,
     sum_clipped,
     train,
@@ -78,6 +80,19 @@ def test_updates_are_those_of_a_loop_over_unequal_parties(
             for rows, labels, _ in data.parties
         )
         np.testing.assert_allclose(summed[:, b] @ contrasts.T, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("directions", [None, 4])
+def test_a_peer_has_the_same_student(directions: int | None) -> None:
+    data = peer_data(3)
+    narrow = narrow_data(data, directions)
+    models = np.stack([scale * narrow.auxiliary.T @ data.auxiliary[:, :3] for scale in (1.0, 3.0)])
+    wide = widen_models(data, directions, models)
+    assert np.abs(data.test.features @ wide - narrow.test.features @ models).max() < 1e-12
+    found = judge_students(models, narrow.test, data=data, directions=directions)
+    plain = qualities(models, narrow.test)
+    assert len(found) == 2
+    assert all(abs(one - other) < 0.1 for one, other in zip(found, plain))
 
 
 @pytest.mark.parametrize("schedule", [ONCE, FEW_STEPS])

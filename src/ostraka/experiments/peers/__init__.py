@@ -57,7 +57,7 @@ PEERS: dict[str, Peer] = {
             guarantee=_PARTY,
             trust=_ROUNDS,
             tuning=_FREE.format(len(gradient.PUBLIC_GRID))
-            + "; with our own self-training on public data, which published DP-GD has not",
+            + "; with our own students on public data, which published DP-GD has not",
         ),
         Peer(
             name="local-dp",

@@ -43,6 +43,7 @@ __all__ = [
     "finish",
     "gaussian_scale",
     "narrow_data",
+    "widen_models",
 ]
 
 DIRECTIONS = (10, 50, None)
@@ -107,10 +108,22 @@ def narrow_data(data: PeerData, directions: int | None) -> PeerData:
     """The same split in the widest directions of its auxiliary set: public, and costs no budget."""
     if directions is None or directions >= data.auxiliary.shape[1]:
         return data
-    basis = INSIDE * Whitening.of(data.auxiliary).basis[:, :directions]
+    basis = _basis(data, directions)
     parties = replace(data.parties, features=np.asarray(data.parties.features @ basis))
     test = replace(data.test, features=np.asarray(data.test.features @ basis))
     return replace(data, auxiliary=data.auxiliary @ basis, parties=parties, test=test)
+
+
+def widen_models(data: PeerData, directions: int | None, models: Array) -> Array:
+    """The same models (n, p, K) as weights of all features."""
+    if directions is None or directions >= data.auxiliary.shape[1]:
+        return models
+    return np.asarray(_basis(data, directions) @ models)
+
+
+@lru_cache(maxsize=2 * len(DIRECTIONS))
+def _basis(data: PeerData, directions: int) -> Array:
+    return np.asarray(INSIDE * Whitening.of(data.auxiliary).basis[:, :directions])
 
 
 def finish(data: PeerData, models: Array) -> Array:
