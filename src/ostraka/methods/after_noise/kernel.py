@@ -17,9 +17,8 @@ Where classes hardly overlap, the auxiliary rows lie in clumps. The line that no
 through the edges of some; a smooth function of nearness follows most rows of a clump and so mends
 its edges. With two classes there are few such edges, and where classes overlap there are none:
 measured, it gains nothing there (docs/how-to/choose.md). So by default it is taken for more than
-two classes that hardly overlap, as far as what was released tells. Who asks for one where they
-overlap gets one that learns probabilities: answers would cost up to 0.19 of the area under the
-curve.
+two classes that hardly overlap, as far as what was released tells. Who asks for one elsewhere gets
+one that learns probabilities: answers would cost up to 0.19 of the area under the curve.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ def take_student(
     if student not in ("auto", "kernel"):
         return None
     can_tell = hasattr(method, "separates")
-    separated = can_tell and bool(method.separates(mean, mechanism))
-    if student == "kernel" or (separated and method.n_classes > 2):
-        return learn_kernel(method.features, teacher, soft=can_tell and not separated)
+    helps = can_tell and method.n_classes > 2 and method.separates(mean, mechanism)
+    if student == "kernel" or helps:
+        return learn_kernel(method.features, teacher, soft=can_tell and not helps)
     return None
 
 
