@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import warnings
 from typing import Any
@@ -657,6 +658,30 @@ class TestStudents:
         assert (again.predict(PUBLIC) == model.predict(PUBLIC)).all()
         straight = self.fitted(student="linear")
         assert straight.coef_.shape == (3, straight.poll_.task.n_features - 1)
+
+    @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
+    def test_a_student_that_is_interrupted_loses_no_release(
+        self, tmp_path: Any, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fit(*_: Any, **__: Any) -> None:
+            raise raised
+
+        ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=60.0))
+        given = {"method": "cells", "epsilon": 50.0, "samples_each": 7, "ledger": ledger}
+        model = PrivateClassifier(**given, student=RandomForestClassifier(2))
+        monkeypatch.setattr(RandomForestClassifier, "fit", fit)
+        with contextlib.suppress(KeyboardInterrupt), warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert model.release_.digest == ledger.history()[0].digest
+
+    def test_a_rehearsed_evaluation_takes_no_releases_place(self, tmp_path: Any) -> None:
+        model = self.fitted(student="linear")
+        released = model.release_
+        told = model.set_params(random_state=0).evaluate(X, Y, parties=PARTIES, epsilon=20.0)
+        assert told.accuracy is not None
+        assert model.release_ is released
+        model.release_.save(tmp_path / "m")
 
     def test_any_classifier(self, tmp_path: Any) -> None:
         forest = RandomForestClassifier(10, random_state=0)

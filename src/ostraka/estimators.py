@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from ostraka.errors import (
     CloneError,
     InputWarning,
+    OstrakaError,
     ParameterError,
     PrivacyWarning,
     ShapeError,
@@ -157,6 +158,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes_: the classes, in the order of columns of `predict_proba`.
 
     """
+
+    release_: Release | Rehearsed
 
     def __init__(
         self,
@@ -328,8 +331,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with nothing_spent():
             self._check_parties(parties)
             poll, tally = self._ask(X, y, parties, epsilon)
-        self.release_ = publish(poll, tally, self._source(), self.ledger)
-        return self.release_.evaluations[-1]
+        evaluated = publish(poll, tally, self._source(), self.ledger)
+        # A rehearsal says something of a release, but must not take its place.
+        if isinstance(evaluated, Release) or isinstance(self.release_, Rehearsed):
+            self.release_ = evaluated
+        return evaluated.evaluations[-1]
 
     def _ask(self, X: Any, y: Any, parties: Any, epsilon: float) -> tuple[Poll, Tally]:
         """The poll that evaluates the model, and what all parties send."""
@@ -522,7 +528,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         A fit that fails leaves an earlier one as it was.
         """
-        outcome = self._teach(publish(poll, tally, self._source(), self.ledger))
+        outcome = publish(poll, tally, self._source(), self.ledger)
         self.classes_ = classes
         self.n_features_in_ = poll.task.n_columns
         if poll.task.feature_names is not None:
@@ -530,6 +536,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.poll_ = poll.detach()
         self.release_ = outcome
         self.certificate_: Certificate = outcome.certificate
+        # From here on nothing is lost, whatever a student does, or whoever interrupts it.
+        self.release_ = self._teach(outcome)
         warn_of_shift(outcome, bool(self.shift))
         return self
 
@@ -539,8 +547,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return outcome
         try:
             return outcome.refit(student=self.student)
-        except ParameterError as error:
-            warn_afterwards(f"The release has the model without a student. {error}", InputWarning)
+        except Exception as error:
+            told = str(error) if isinstance(error, OstrakaError) else type(error).__name__
+            warn_afterwards(f"The release has the model without a student. {told}", InputWarning)
             return outcome
 
     def _remember(self, rows: Any) -> None:

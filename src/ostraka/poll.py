@@ -472,7 +472,9 @@ class Poll:
 
         `names`: the canonical one of each row; None: every row is a party of its own.
         """
-        if CATALOGUE[self.method.name].sends != "labels":  # all of them train together
+        together = CATALOGUE[self.method.name].sends != "labels"  # all of them train
+        # Products of sparse rows meet each party's rows on their own: see `group`.
+        if together or (is_sparse(rows) and self.task.preprocessing.components is not None):
             yield from self.blocks(self.group(rows, indices, names), work)
             return
         every = np.arange(rows.shape[0] + 1)

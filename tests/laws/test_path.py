@@ -702,15 +702,17 @@ def loss_at_least(poll: Poll, mechanism: Mechanism, here: Exact, there: Exact) -
 def test_releases_of_neighbouring_worlds_are_as_hard_to_tell_apart_as_promised(method: str) -> None:
     poll, here, there = opposite_worlds(method)
     certificate, mechanism = poll.certificate(2), poll.mechanism(2)
-    assert mechanism.dimension == (2 if method == "moments" else 1)
-    assert distance(here, there, certificate) >= allowed(certificate, 0.99)
+    assert mechanism.dimension == (3 if method == "moments" else 1)
+    # In `moments` both parties are shortened by as much, so one of three numbers is the same.
+    reached = 0.95 if method == "moments" else 0.99
+    assert distance(here, there, certificate) >= allowed(certificate, reached)
     assert loss_at_least(poll, mechanism, here, there) <= np.exp(certificate.round_epsilon)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["moments", "cells", "consensus", "refine"])
 def test_half_the_noise_is_caught(method: str) -> None:
-    """A quarter in two dimensions, where this one outcome tells less."""
+    """A sixth in three dimensions, where this one outcome tells less."""
     from dataclasses import replace
 
     poll, here, there = opposite_worlds(method)

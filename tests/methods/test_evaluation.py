@@ -27,6 +27,7 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.task import Task
 from ostraka.publishing import _evaluate
 from ostraka.release import Rehearsed
+from ostraka.release.evaluation import MOST_EVALUATIONS
 from ostraka.release.kernel_model import KernelModel
 from ostraka.release.model import LinearModel
 from ostraka.tally.domain import Ball
@@ -274,6 +275,17 @@ def test_another_model_has_no_evaluation() -> None:
     found = publish(asked, in_process(asked, case.world()))
     assert len(found.evaluations) == 1
     assert found.refit(penalty=3.0, poll=poll).evaluations == ()
+
+
+def test_more_statements_than_can_be_read_are_not_added() -> None:
+    """The dry run of `publish` refuses it before anybody is charged."""
+    case = Case("cells", 2)
+    poll = case.poll()
+    asked = Poll.evaluate(publish(poll, in_process(poll, case.world())), epsilon=1.0, parties=M)
+    found = publish(asked, in_process(asked, case.world()))
+    object.__setattr__(found, "evaluations", found.evaluations * MOST_EVALUATIONS)
+    with pytest.raises(ParameterError, match="up to 1000 of one release"):
+        found.add_evaluation(found.evaluations[0], Release)
 
 
 def test_a_rehearsal_is_evaluated_in_rehearsals_only() -> None:

@@ -22,10 +22,10 @@ def unit(rows: Array) -> Array:
 def rows_interfere(product: Any) -> bool:
     """Whether a row's product changes with the rows around it."""
     rng = np.random.default_rng(3)
-    for p, k in [(3, 2), (50, 20), (201, 30)]:
+    for p, k, size in [(3, 2, 1.0), (50, 20, 1e-170), (50, 20, 1e-300), (201, 30, 1e300)]:
         rows, table = (
             unit(rng.standard_normal((700, p))),
-            rng.standard_normal((p, k)) * np.geomspace(1e-3, 1e6, k),
+            rng.standard_normal((p, k)) * np.geomspace(1e-3, 1e6, k) * size,
         )
         whole = product(rows, table)
         for start, stop in [(0, 1), (1, 3), (5, 12), (100, 164), (3, 700), (0, 699)]:
@@ -108,3 +108,20 @@ def test_products_of_anything_are_finite_and_of_long_rows_shortened() -> None:
     assert (np.abs(got) <= 5.0 * (1.0 + 1e-6)).all()
     assert not got[:2].any()
     assert np.isfinite(own_products(np.ones((1, 2)), np.zeros((2, 3)))).all()
+    assert not own_products(np.ones((1, 2)), np.full((2, 3), np.nan)).any()
+
+
+def test_a_power_by_the_squares_of_tiny_entries_is_caught() -> None:
+    """The mutant takes a column for shorter than it is: its whole numbers are too large to add."""
+
+    def mutant(rows: Array, table: Array) -> Array:
+        lengths = np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny)
+        powers = np.exp2(np.ceil(np.log2(lengths)))
+        whole = np.rint(table / powers * 2.0**FACTOR_BITS)
+        rounded = np.rint(rows * 2.0**FACTOR_BITS)
+        # As a library may add: in another order for another number of rows.
+        order = slice(None, None, -1 if len(rows) % 2 else 1)
+        return (rounded[:, order] @ whole[order]) * powers
+
+    with np.errstate(all="ignore"):
+        assert rows_interfere(mutant)

@@ -37,10 +37,7 @@ def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
     n, step = rows.shape[0], max(1, NUMBERS_AT_ONCE // rows.shape[1])
     products = np.empty((n, table.shape[1]))
     with np.errstate(all="ignore"):
-        powers = np.exp2(
-            np.ceil(np.log2(np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny)))
-        )
-        whole_table = np.rint(table / powers * 2.0**FACTOR_BITS)
+        whole_table, exponents = _whole_columns(table)
         for start in range(0, n, step):
             block = rows[start : start + step]
             block = (
@@ -51,8 +48,7 @@ def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
             products[start : start + step] = (
                 np.rint(_shorten(block) * 2.0**FACTOR_BITS) @ whole_table
             )
-        products *= powers * 2.0 ** (-2 * FACTOR_BITS)
-    return products
+        return np.asarray(np.ldexp(products, exponents - 2 * FACTOR_BITS))
 
 
 def row_products(rows: NDArray[np.float64], table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -93,6 +89,21 @@ def _exponentials() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of whole steps, coarse and fine; computed once, so that all rows meet the same numbers."""
     coarse = np.exp(-np.arange(FARTHEST * 2**COARSE_BITS) * 2.0**-COARSE_BITS)
     return coarse, np.exp(-np.arange(2**FINE_BITS) * 2.0 ** -(COARSE_BITS + FINE_BITS))
+
+
+def _whole_columns(
+    table: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Columns of length about 1, times 2^25 and rounded, and the powers of two they were divided
+    by; 0 for what is not finite.
+    """
+    table = np.where(np.isfinite(table), table, 0.0)
+    # By the largest entry first: the squares of a tiny column would vanish, and it would look
+    # shorter than it is.
+    peaks = np.frexp(np.abs(table).max(axis=0, initial=0.0))[1]
+    small = np.ldexp(table, -peaks)
+    more = np.frexp(np.linalg.norm(small, axis=0))[1]
+    return np.rint(np.ldexp(small, FACTOR_BITS - more)), peaks + more
 
 
 def _shorten(rows: NDArray[np.float64]) -> NDArray[np.float64]:

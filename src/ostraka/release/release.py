@@ -44,7 +44,12 @@ from ostraka.public.preprocessing import Preprocessing, Samples
 from ostraka.public.promise import check_keep_back
 from ostraka.public.task import Task
 from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate
-from ostraka.release.evaluation import Evaluation, read_evaluated, write_evaluated
+from ostraka.release.evaluation import (
+    MOST_EVALUATIONS,
+    Evaluation,
+    read_evaluated,
+    write_evaluated,
+)
 from ostraka.release.kernel_model import KernelModel
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
@@ -158,6 +163,9 @@ class _Outcome:
             raise ParameterError("evaluation", got=got, allowed=allowed)
         if kind is Release and stated.certificate.randomness != FROM_THE_SYSTEM:
             raise RehearsalError
+        if len(self.evaluations) >= MOST_EVALUATIONS:
+            allowed = f"up to {MOST_EVALUATIONS} of one release"
+            raise ParameterError("evaluations", got=len(self.evaluations) + 1, allowed=allowed)
         more = kind(
             model=self.model,
             certificate=self.certificate,
