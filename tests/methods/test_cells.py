@@ -6,6 +6,7 @@ Rounding mutants are caught.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,13 +25,18 @@ from tests.methods.planned import Planned, World, planned
 CORNERS = np.array([[0.9, 0.0], [-0.9, 0.0], [0.0, 0.9], [0.0, -0.9]])
 
 
-def plan(n_classes: int, n_cells: int = 4) -> Planned:
+def plan_auxiliary(n_classes: int) -> AuxiliarySet:
     """Four clear cells."""
     features = np.repeat(CORNERS, 20, axis=0) + 0.01 * np.random.default_rng(0).standard_normal(
         (80, 2)
     )
-    auxiliary = AuxiliarySet(features, tuple(range(n_classes)))
-    return planned("cells", auxiliary, 50, samples_each=5, create={"n_cells": n_cells})
+    return AuxiliarySet(features, tuple(range(n_classes)))
+
+
+def plan(n_classes: int, n_cells: int = 4) -> Planned:
+    return planned(
+        "cells", plan_auxiliary(n_classes), 50, samples_each=5, create={"n_cells": n_cells}
+    )
 
 
 def extreme_parties(n_classes: int, n: int) -> World:
@@ -205,3 +211,82 @@ def test_a_label_that_there_is_not_never_reaches_another_party(label: int) -> No
     made = plan(3).method
     with pytest.raises(ValueError, match="invalid entry"):
         made.entries(np.array([3, 3]), np.array([label, 0]), np.array([0, 1, 2]))
+
+
+SINGLE = {n_classes: plan(n_classes, n_cells=1) for n_classes in (2, 3, 5)}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_squares_of_a_single_cell_stay_within_the_certificate_and_some_reach_it(
+    n_classes: int,
+) -> None:
+    made = SINGLE[n_classes]
+    assert made.method.squared
+    sizes = {n: extreme_parties(n_classes, n) for n in (1, 2, 3, 7)} | {
+        10**6: extreme_parties(n_classes, 10**6)[-2:]
+    }
+    vectors = np.concatenate([made.sent(world) for world in sizes.values()])
+    assert np.abs(vectors).sum(axis=1).max() <= cells.UNITS
+    distances = np.abs(vectors[:, np.newaxis] - vectors).sum(axis=2)
+    assert distances.max() <= made.ball.diameter
+    assert distances.max() == 2 * cells.UNITS, "one class against another"
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from([2, 3, 5]), st.lists(st.integers(0, 50), min_size=5, max_size=5))
+def test_squares_are_those_of_a_partys_own_shares(n_classes: int, counts: list[int]) -> None:
+    made, counts = SINGLE[n_classes], counts[:n_classes]
+    labels = np.repeat(np.arange(n_classes), counts)
+    (vector,) = made.sent([(np.zeros((len(labels), 2)), labels)]).tolist()
+    total = max(1, sum(count**2 for count in counts))
+    shares = [Fraction(count**2, total) for count in counts]
+    expected = [shares[1] - shares[0]] if n_classes == 2 else shares
+    # Shares are rounded before they are squared, too.
+    off = 40 if n_classes > 2 else 4
+    assert all(abs(a - e * cells.UNITS) <= off for a, e in zip(vector, expected))
+    assert all(abs(a) <= abs(e) * cells.UNITS + off for a, e in zip(vector, expected))
+
+
+def test_squares_over_the_number_of_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant that does not divide by the sum of the squares leaves the ball."""
+    made = SINGLE[3]
+    monkeypatch.setattr(cells.Cells, "_square", lambda self, units, owners, n: units**2)
+    world: World = [(np.zeros((4, 2)), np.array([0, 0, 1, 2]))]
+    with pytest.raises(InputError, match="outside the l1 ball"):
+        made.ball.new_sum().add_rows(made.sent(world), ["a"])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_squares_of_parties_that_are_alike_tell_their_shares(n_classes: int) -> None:
+    labels = np.array([0, 0, 0, 0, 0, 0, 1, 1, 2 % n_classes, 1])
+    world: World = [(np.zeros((10, 2)), labels)] * 50
+    made = planned(
+        "cells", plan_auxiliary(n_classes), 50, epsilon=1e6, create={"n_cells": 1}, samples_each=10
+    )
+    mean = made.mechanism.mean(made.total(world))
+    shares, deviation = made.method.class_shares(mean, made.mechanism)
+    assert np.abs(shares - np.bincount(labels, minlength=n_classes) / 10).max() < 1e-3
+    assert deviation < 1e-3
+
+
+def test_squares_keep_the_commonest_class_above_noise_where_shares_do_not() -> None:
+    """Parties with 40, 30, 30 %: shares are 0.1 apart, squares 0.2."""
+    world: World = [(np.zeros((10, 2)), np.repeat([0, 1, 2], [4, 3, 3]))] * 50
+    total = np.array(SINGLE[3].total(world)) / (50 * cells.UNITS)
+    assert total[0] - total[1] > 0.19
+
+
+@pytest.mark.parametrize("unit", [0, 10**15, -(10**15)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_any_noise_on_squares_gives_a_model(unit: int, n_classes: int) -> None:
+    made = SINGLE[n_classes]
+    mean = made.mechanism.mean([unit] * made.mechanism.dimension)
+    assert np.isfinite(made.method.weights(mean, made.mechanism)).all()
+    shares, _ = made.method.class_shares(mean, made.mechanism)
+    assert abs(shares.sum() - 1.0) < 1e-9
+    assert (shares >= 0.0).all()
+
+
+def test_squares_are_for_a_single_cell_alone() -> None:
+    with pytest.raises(InputError, match="squared"):
+        replace(plan(3).method, squared=True)

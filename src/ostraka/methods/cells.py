@@ -21,6 +21,11 @@ of the private data a cell holds, which takes two (`shift`).
 The simplest mechanism of all, and the best one at small ε. Weights: the best linear prediction of
 the cells' label masses from their feature sums, if weights are equally likely in all directions and
 noise, sampling and what a line cannot fit each have their own variance.
+
+A single cell is about which class is the commonest. There a party sends the squares of its class
+shares, over their sum: still not negative with total 1, so the noise is the same, but classes are
+further apart. Where parties are alike, the roots of what is released are in proportion to the
+shares; where they differ, the commonest class is commoner than the roots say.
 """
 
 from __future__ import annotations
@@ -106,6 +111,8 @@ class Cells:
     reweighted: bool
     """Whether auxiliary rows are weighted where private masses differ from public ones."""
     samples_each: int
+    squared: bool = False
+    """Whether parties send the squares of their class shares: with a single cell."""
     penalty: float | None = None
     """How little to trust the released masses, if it was set."""
     student: str = "auto"
@@ -125,6 +132,8 @@ class Cells:
         if self.n_columns != self.n_classes and (self.n_columns, self.n_classes) != (1, 2):
             allowed = "the number of classes, or 1 of two"
             raise ParameterError("n_columns", got=self.n_columns, allowed=allowed)
+        if self.squared and n_cells > 1:
+            raise ParameterError("squared", got=True, allowed="False, with more than one cell")
 
     @classmethod
     def create(
@@ -149,6 +158,7 @@ class Cells:
             n_columns=n_columns,
             reweighted=options.shift,
             samples_each=options.samples_each,
+            squared=wanted == 1 and not options.shift,
             penalty=options.penalty,
             student=options.student,
             objective=options.objective,
@@ -172,6 +182,8 @@ class Cells:
         """Discrete Laplace noise for two histograms."""
         kind = "a difference of" if self.n_columns == 1 else self.n_classes
         coordinates = f"{len(self.centres)} cells, {kind} classes"
+        if self.squared:
+            coordinates = f"squared class shares, {kind} classes"
         return hidden_ball(self.domain, 1.0 / UNITS, promise, n_units, coordinates)
 
     def statistic(self, total: Units, mechanism: Mechanism) -> Exact:  # noqa: ARG002
@@ -183,6 +195,7 @@ class Cells:
 
         Where classes hardly overlap, a student of it.
         """
+        mean = self._unsquare(mean, mechanism)
         rows = self._shares(mean, mechanism)
         weighted = uniform(self.features) if rows is None else rows
         line, centre = self._line(mean, mechanism, weighted), weighted @ self.features
@@ -199,6 +212,7 @@ class Cells:
 
     def separates(self, mean: Array, mechanism: Mechanism) -> bool:
         """Whether classes hardly overlap, as far as what was released tells."""
+        mean = self._unsquare(mean, mechanism)
         rows = self._shares(mean, mechanism)
         weighted = uniform(self.features) if rows is None else rows
         return self._line(mean, mechanism, weighted).strength > SEPARATED
@@ -206,8 +220,10 @@ class Cells:
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """The surprise of the cells' private masses.
 
-        With one signed column: of labels that outweigh the cell they are in.
+        With one signed column: of labels that outweigh the cell they are in. Squares tell nothing.
         """
+        if self.squared:
+            return None
         if self.n_columns > 1:
             return surprise(*self._gaps(mean, mechanism))
         masses = self._public_masses()
@@ -219,6 +235,9 @@ class Cells:
 
     def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
         """How common each class is, added up over the cells, and the deviation of that."""
+        return self._add_up(self._unsquare(mean, mechanism), mechanism)
+
+    def _add_up(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
         off = math.sqrt(2.0 * len(self.centres)) * mechanism.noise_scale / mechanism.divisor
         if self.n_columns == 1:
             second = (1.0 + float(mean.sum())) / 2.0
@@ -241,7 +260,37 @@ class Cells:
         np.add.at(counts, which, votes)
         scaled, divisors = counts * UNITS, sizes[places // self.domain.dimension]
         units: Units = np.sign(scaled) * (np.abs(scaled) // divisors)
+        if self.squared:
+            units = self._square(units, places // self.domain.dimension, len(sizes))
         return places, units
+
+    def _square(self, units: Units, owners: NDArray[np.int64], n_owners: int) -> Units:
+        """Of each party's shares their squares over the sum of these, rounded towards 0.
+
+        The difference u of two shares becomes 2u/(1 + u²). Nothing exceeds 2⁶¹.
+        """
+        if self.n_columns == 1:
+            sizes = np.abs(units)
+            found: Units = np.sign(units) * (2 * sizes * UNITS**2 // (UNITS**2 + sizes**2))
+            return found
+        totals = np.zeros(n_owners, dtype=np.int64)
+        np.add.at(totals, owners, units**2)
+        squares: Units = units**2 * UNITS // np.maximum(totals[owners], 1)
+        return squares
+
+    def _unsquare(self, mean: Array, mechanism: Mechanism) -> Array:
+        """What all parties' shares would be, if they were alike; where nothing was squared, what
+        was released.
+        """
+        if not self.squared:
+            return mean
+        deviation = mechanism.deviation
+        if self.n_columns == 1:
+            mean, deviation = np.array([1.0 - mean[0], 1.0 + mean[0]]) / 2.0, deviation / 2.0
+        # The roots of noise around 0 would be large.
+        roots = np.sqrt(likely_shares(mean, deviation**2))
+        shares = roots / roots.sum()
+        return np.asarray(shares if self.n_columns > 1 else shares[1:] - shares[:1])
 
     def _histograms(self, part: Parties) -> Units:
         cells = nearest_centres(part.features, self.centres)
@@ -252,8 +301,8 @@ class Cells:
 
     def _line(self, mean: Array, mechanism: Mechanism, weighted: Array) -> Line:
         noise, masses = mechanism.noise_scale / mechanism.divisor, self._masses(weighted)
-        found, deviation = self.class_shares(mean, mechanism)
-        shares = likely_shares(found, CAUTION * deviation**2)
+        found, deviation = self._add_up(mean, mechanism)
+        shares = found if self.squared else likely_shares(found, CAUTION * deviation**2)
         held, variance = self._label_masses(mean, masses, noise)
         sampled = masses / (float(mechanism.divisor) * self.samples_each)
         unexplained = (sampled + MISFIT * masses**2) * spread(shares) / self.n_classes

@@ -1,8 +1,8 @@
 """`auto`: which of our methods a poll should take, rehearsed on labels that anybody may see.
 
     name here   meaning
-    CANDIDATES  `moments`; `cells`; and a single cell, which asks for the class shares alone and is
-                the best where little can be said
+    CANDIDATES  `moments`; `cells`; and a single cell, which asks for the commonest class alone and
+                is the best where little can be said
     right       how often the models of a rehearsal agreed with the labels of their world
     kept        how much of what can be learnt there without privacy, beyond naming the commonest
                 class, was learnt
@@ -25,7 +25,6 @@ import numpy as np
 
 from ostraka.mechanism import Rehearsal
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.student import softmax, sureness
 from ostraka.methods.base import Options, Watch, public_features
 from ostraka.methods.cells import Cells
 from ostraka.methods.made_up import N_WORLDS, World, adder, worlds
@@ -34,6 +33,7 @@ from ostraka.methods.registry import METHODS
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.promise import Promise
 from ostraka.public.task import Task
+from ostraka.release.scoring import choose_classes
 from ostraka.tally.domain import Units
 
 __all__ = ["CANDIDATES", "Case", "Rehearsed", "candidates", "choose", "create", "rehearse"]
@@ -70,17 +70,14 @@ class Case:
 @final
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """How one candidate did, on average over worlds; and in every world and draw how often it took
-    itself to be right, and was.
-    """
+    """How one candidate did, on average over worlds."""
 
     right: float
     kept: float
-    told: tuple[tuple[float, float], ...]
 
 
-Shares: TypeAlias = list[tuple[float, float]]
-"""For each draw of noise: how often a model takes itself to be right, and is."""
+Shares: TypeAlias = list[float]
+"""For each draw of noise: how often a model is right."""
 Group: TypeAlias = tuple[str, list[Case]]
 """A candidate, and cases with as many made-up parties each."""
 
@@ -129,12 +126,11 @@ def rehearse(
 
 
 def _average(seen: Sequence[tuple[Shares, World]], objective: str) -> Rehearsed:
-    told = [pair for shares, _ in seen for pair in shares]
-    right = float(np.mean([share for _, share in told]))
+    right = float(np.mean([shares for shares, _ in seen]))
     guessed = float(np.mean([world.guess(objective) for _, world in seen]))
     possible = float(np.mean([_without_privacy(world, objective) for _, world in seen]))
     kept = (right - guessed) / max(possible - guessed, np.finfo(np.float64).tiny)
-    return Rehearsed(right, float(np.clip(kept, 0.0, 1.0)), tuple(told))
+    return Rehearsed(right, float(np.clip(kept, 0.0, 1.0)))
 
 
 @lru_cache(maxsize=8 * N_WORLDS)
@@ -209,8 +205,5 @@ def _share(
         mean = mechanism.mean(mechanism.draw(total, Rehearsal(world.seed + draw)))
         with np.errstate(all="ignore"):
             scores = method.features @ method.weights(mean, mechanism)
-        if scores.ndim == 1:
-            scores = np.stack([np.zeros_like(scores), scores], axis=1)
-        chosen = scores.argmax(axis=1)
-        found.append((sureness(softmax(scores)), world.judge(chosen, method.objective)))
+        found.append(world.judge(choose_classes(scores), method.objective))
     return found

@@ -2,7 +2,7 @@
 
     name here   meaning
     columns     a column of the public table is the label, all others are the features: columns of a
-                table depend on each other much as a label depends on them
+                table depend on each other much as a label depends on them, unless they are copies
     lines       a random softmax model, with classes more or less apart and more or less common
     clusters    classes are one cluster of the rows each, two, or four
 
@@ -29,7 +29,7 @@ from ostraka.public.preprocessing import is_sparse
 from ostraka.public.whitening import Whitening, half_whiten
 from ostraka.solve.losses import Array
 
-__all__ = ["N_WORLDS", "label_rows", "near_centres"]
+__all__ = ["N_WORLDS", "group_columns", "label_rows", "near_centres"]
 
 N_WORLDS = 12
 MOST_CLUSTERS = 9
@@ -40,6 +40,8 @@ MOST_WRONG = 0.4
 """At most this share of the labels is drawn at random, in worlds of columns or clusters."""
 COMMONEST = 0.97
 """A column in which one value is more common says nothing."""
+COPIED = 0.7
+"""A column is no label if this share of what guessing leaves open follows from the others."""
 EVEN = 2.0
 """How evenly the values of a number fall into classes: the parameter of a Dirichlet law."""
 MOST_TRIED = 40
@@ -101,16 +103,16 @@ def _of_columns(
     auxiliary: AuxiliarySet, encoded: Array, n: int, generator: np.random.Generator
 ) -> Iterator[Labelled]:
     """As many as there are columns that can be labels."""
-    widths = [1] * encoded.shape[1]
+    groups = group_columns(encoded)
     if auxiliary.columns is not None:
         widths = [column.width for column in auxiliary.columns.columns]
-    groups = np.repeat(np.arange(len(widths)), widths)
+        groups = np.repeat(np.arange(len(widths)), widths)
     found = 0
-    for group in generator.permutation(len(widths))[:MOST_TRIED]:
+    for group in generator.permutation(groups[-1] + 1)[:MOST_TRIED]:
         labels = _labels_of(encoded[:, groups == group], auxiliary.n_classes, generator)
         rest = encoded[:, groups != group]
         rest = rest[:, (rest != rest[:1]).any(axis=0)]
-        if labels is None or not rest.shape[1]:
+        if labels is None or not rest.shape[1] or _is_copied(labels, rest):
             continue
         plain = auxiliary.preprocessing is None  # the samples are features already
         fitted = None if plain else half_whiten(rest, auxiliary.n_classes)
@@ -121,6 +123,33 @@ def _of_columns(
         found += 1
         if found == n:
             return
+
+
+def _is_copied(labels: Indices, rest: Array) -> bool:
+    """Whether a line through the other columns tells nearly every label, as a copy of it would."""
+    answers = np.eye(labels.max() + 1)[labels]
+    spread = rest.std(axis=0)
+    white = (rest - rest.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    gram = white.T @ white / len(white) + np.eye(white.shape[1]) / len(white)
+    fitted = np.linalg.solve(gram, white.T @ (answers - answers.mean(axis=0)) / len(white))
+    right = np.mean((white @ fitted + answers.mean(axis=0)).argmax(axis=1) == labels)
+    guess = float(answers.mean(axis=0).max())
+    return bool(right - guess > COPIED * (1.0 - guess))
+
+
+def group_columns(encoded: Array) -> Indices:
+    """Which columns belong together: neighbours of nothing but 0 and 1 of which no row has two.
+
+    These are the values of one category, as far as one can tell.
+    """
+    groups = np.zeros(encoded.shape[1], dtype=np.int64)
+    taken = np.ones(len(encoded), dtype=np.bool_)  # the first column opens a group
+    for number, column in enumerate(encoded.T):
+        here, flag = column != 0.0, bool(np.isin(column, (0.0, 1.0)).all())
+        opens = not flag or bool((taken & here).any()) or number == 0
+        groups[number] = groups[max(number - 1, 0)] + (opens and number > 0)
+        taken = (here if opens else taken | here) if flag else np.ones_like(taken)
+    return groups
 
 
 def _labels_of(
