@@ -20,7 +20,7 @@ LAYERS = [
     {"party"},
     {"tally", "mechanism", "ledger"},
     {"methods"},
-    {"poll", "poll_format"},
+    {"poll"},
     {"publishing"},
     {"expect"},
     {"given", "public_side", "rows_seen", "estimators"},
