@@ -23,7 +23,7 @@ LAYERS = [
     {"poll"},
     {"publishing"},
     {"expect"},
-    {"given", "public_side", "rows_seen", "estimators"},
+    {"given", "public_side", "rows_seen", "collecting", "estimators"},
     {"datasets"},
     {"figures"},
     {"experiments"},
