@@ -44,10 +44,10 @@ test: .venv/dev
 SKLEARNS ?= 1.5 1.6 1.7 1.8
 test-sklearn: $(SKLEARNS:%=.venv-sklearn-%/tested)
 
-.venv-sklearn-%/tested: pyproject.toml $(shell find src -name '*.py') tests/test_estimators.py
+.venv-sklearn-%/tested: pyproject.toml $(shell find src -name '*.py') tests/test_estimators.py tests/test_collecting.py
 	$(PYTHON) -m venv .venv-sklearn-$*
 	.venv-sklearn-$*/bin/python -m pip install --quiet --disable-pip-version-check 'scikit-learn==$*.*' 'numpy<2.3' 'scipy<1.16' 'pandas<3' polars 'pytest<9' rich --editable .
-	env -u CI .venv-sklearn-$*/bin/python -m pytest --quiet tests/test_estimators.py
+	env -u CI .venv-sklearn-$*/bin/python -m pytest --quiet tests/test_estimators.py tests/test_collecting.py
 	@touch $@
 
 check: .venv/dev

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -37,34 +36,26 @@ from ostraka import (
 from ostraka.errors import (
     BudgetError,
     CloneError,
-    EntryError,
     InputError,
     InputWarning,
-    LabelError,
     LedgerError,
     LedgerWarning,
     MissingColumnsError,
     ParameterError,
     RehearsalError,
     ShapeError,
-    SharedRowsError,
     ShiftWarning,
     TooFewPartiesError,
-    UnknownClassError,
 )
 from ostraka.ledger import Budget, Ledger, digest_of
 from ostraka.mechanism import Rehearsal
 from ostraka.release.kernel_model import KernelModel
 from ostraka.release.taught_model import TaughtModel
+from tests.blobs import INDEX, NAMES, PARTIES, PUBLIC, X, Y, almost_noiseless
 
 # Promises that protect nobody make a test's answer sure; what is said of them has tests of its own.
 pytestmark = pytest.mark.filterwarnings("ignore::ostraka.errors.PrivacyWarning")
 
-X, INDEX = make_blobs(900, centers=3, n_features=4, random_state=0)
-NAMES = np.array(["ash", "birch", "cedar"])
-Y = NAMES[INDEX]
-PUBLIC, X, Y = X[:200], X[200:], Y[200:]
-PARTIES = np.repeat(np.arange(100), 7)
 MIXED = [
     LogisticRegression(),
     GaussianNB(),
@@ -72,10 +63,6 @@ MIXED = [
     DecisionTreeClassifier(),
     RandomForestClassifier(3),
 ]
-
-
-def almost_noiseless(**changes: Any) -> PrivateClassifier:
-    return PrivateClassifier(**{"method": "soft", "epsilon": 1e9, "n_jobs": 1, **changes})
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -259,147 +246,12 @@ def test_a_progress_bar_is_drawn_on_request(capfd: pytest.CaptureFixture[str]) -
     assert captured.out == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "arguments", "error", "complaint"),
-    [
-        ({"epsilon": 0.0}, {}, ParameterError, "epsilon = 0.0"),
-        ({"lambda_": -1.0}, {}, ParameterError, "lambda = -1.0"),
-        ({"method": "hard"}, {}, ParameterError, "'auto', 'moments'"),
-        (
-            {"method": "avg", "local": GaussianNB()},
-            {},
-            ParameterError,
-            "local.*not for method 'avg'.*it is for consensus",
-        ),
-        ({"classes": ["ash", "birch"]}, {}, UnknownClassError, "'cedar'"),
-        (
-            {"least_parties": 101},
-            {},
-            TooFewPartiesError,
-            "100 parties have contributed, but at least 101",
-        ),
-        (
-            {"method": "cells", "intercept": 0.3},
-            {},
-            ParameterError,
-            "intercept = 0.3.*not for method 'cells'.*it is for soft",
-        ),
-        (
-            {"method": "moments", "radius": 3.0},
-            {},
-            ParameterError,
-            "radius = 3.0.*not for method 'moments'",
-        ),
-        ({}, {"parties": PARTIES[:5]}, ShapeError, "one name for each sample"),
-        ({}, {"parties": np.zeros(len(X))}, TooFewPartiesError, "1 party"),
-        (
-            {},
-            {"parties": None},
-            ParameterError,
-            "who holds each row; or else PrivateClassifier\\(rows_are_parties=True\\)",
-        ),
-        ({"rows_are_parties": True}, {}, ParameterError, "together with rows_are_parties=True"),
-        (
-            {"rows_are_parties": True, "ledger": "x.db"},
-            {"parties": None},
-            ParameterError,
-            "rows have none",
-        ),
-        ({"rows_are_parties": True, "roll": ["a"]}, {"parties": None}, ParameterError, "roll"),
-        ({"roll": ["0", "1"]}, {}, InputError, "is not on the roll"),
-        (
-            {"samples_each": 5},
-            {},
-            ParameterError,
-            "samples_each.*not for method 'soft'.*it is for auto",
-        ),
-        ({}, {"auxiliary": X}, SharedRowsError, "auxiliary holds the private rows"),
-        ({}, {"auxiliary": X.copy()}, SharedRowsError, "Give other samples"),
-        ({}, {"auxiliary": np.r_[X[:90], PUBLIC[:80]]}, SharedRowsError, "holds the private rows"),
-        (
-            {},
-            {"auxiliary": PUBLIC[:1]},
-            InputError,
-            "The auxiliary set has 1 row: that says nothing",
-        ),
-        (
-            {},
-            {"auxiliary": PUBLIC[[0, 0, 0]]},
-            InputError,
-            "All rows of the auxiliary set are alike",
-        ),
-        (
-            {"method": "auto"},
-            {"auxiliary": None},
-            ParameterError,
-            "public samples with the columns of X",
-        ),
-        ({}, {"auxiliary": None}, ParameterError, 'method="avg" with radius='),
-        ({}, {"auxiliary": PUBLIC[:, :2]}, ShapeError, "4 columns, as X has"),
-        (
-            {},
-            {"auxiliary": np.full((3, 4), np.nan)},
-            EntryError,
-            "The auxiliary set: column 0 holds a gap",
-        ),
-        ({}, {"y": np.full(len(X), "ash")}, LabelError, "one class only"),
-        (
-            {},
-            {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))},
-            UnknownClassError,
-            "is not among the 2 classes",
-        ),
-        (
-            {"classes": list(NAMES)},
-            {"auxiliary": AuxiliarySet.scaled(PUBLIC, ("a", "b"))},
-            ParameterError,
-            "auxiliary.classes",
-        ),
-    ],
-)
-def test_bad_input(
-    changes: dict[str, Any], arguments: dict[str, Any], error: type[Exception], complaint: str
-) -> None:
-    given = {"y": Y, "parties": PARTIES, "auxiliary": PUBLIC, **arguments}
-    with pytest.raises(error, match=complaint):
-        almost_noiseless(**changes).fit(X, **given)
-
-
-def test_the_classes_of_an_auxiliary_set_are_public() -> None:
-    auxiliary = AuxiliarySet.scaled(PUBLIC, [*NAMES[::-1], "oak"], 0.5, standardise=True)
-    model = almost_noiseless().fit(X, Y, parties=PARTIES, auxiliary=auxiliary)
-    assert model.certificate_.assumed_public == ()
-    assert model.classes_.tolist() == ["cedar", "birch", "ash", "oak"]
-    assert model.score(X, Y) > 0.9
-
-
-def test_terms_are_checked_before_anything_is_cast() -> None:
-    def never(rows: np.ndarray) -> np.ndarray:
-        raise AssertionError("asked although ε is wrong")
-
-    with pytest.raises(ParameterError, match="epsilon"):
-        PrivateClassifier("soft", epsilon=-1.0).fit_classifiers(
-            [never], AuxiliarySet.scaled(PUBLIC, NAMES)
-        )
-
-
 def test_a_fit_that_fails_leaves_the_earlier_one() -> None:
     model = almost_noiseless().fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
     with pytest.raises(TooFewPartiesError):
         model.fit(X, np.char.upper(Y), parties=np.zeros(len(X)), auxiliary=PUBLIC)
     assert model.classes_.tolist() == list(NAMES)
     assert model.score(X, Y) > 0.9
-
-
-def test_votes_need_votes() -> None:
-    with pytest.raises(
-        ParameterError, match='"consensus", "soft" or "vote" for classifiers that vote'
-    ):
-        almost_noiseless(method="avg").fit_classifiers([], AuxiliarySet.scaled(PUBLIC, NAMES))
-    with pytest.raises(ParameterError, match="the list of classes"):
-        almost_noiseless().fit_classifiers([], PUBLIC)
-    with pytest.raises(TooFewPartiesError):
-        almost_noiseless().fit_classifiers([], AuxiliarySet.scaled(PUBLIC, NAMES))
 
 
 class TestStatistics:
@@ -715,49 +567,6 @@ class TestStudents:
         for student in ("kernel", RandomForestClassifier()):
             with pytest.raises(ParameterError, match="student"):
                 almost_noiseless(student=student).fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
-
-
-class TestWhoIsProtected:
-    """A party is said, or rows are; who is on the roll counts; one party has one name."""
-
-    def test_rows_are_said_to_be_rows(self) -> None:
-        model = PrivateClassifier("avg", 1e6, rows_are_parties=True, radius=20.0).fit(X, Y)
-        assert model.certificate_.protects == "row"
-        assert "for one row, among 700 rows" in str(model.certificate_)
-
-    def test_who_is_on_the_roll_and_has_no_rows_counts(self) -> None:
-        roll = [*range(100), "empty ward"]
-        for method in ("cells", "soft", "avg"):
-            model = PrivateClassifier(method, 1e6, roll=roll, n_jobs=1).fit(
-                X, Y, parties=PARTIES, auxiliary=PUBLIC
-            )
-            assert model.certificate_.parties == 101
-
-    def test_one_party_by_many_names_is_one(self, tmp_path: Any) -> None:
-        ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=3.0))
-        forms = (
-            PARTIES,
-            PARTIES.astype(float),
-            PARTIES.astype(str),
-            np.char.add(PARTIES.astype(str), ".0"),
-            PARTIES.astype("S"),
-        )
-        for names in forms:
-            PrivateClassifier("cells", 0.5, ledger=ledger).fit(
-                X, Y, parties=names, auxiliary=PUBLIC
-            )
-        assert len(ledger.accounts()) == 100
-        assert float(ledger.spent("7").to_dict()["epsilon"]) == 2.5
-        mixed = ["Ward A", "ward a ", "WARD A", "cafe\u0301", "caf\u00e9"] * 140
-        model = PrivateClassifier("cells", 0.5, random_state=0).fit(
-            X, Y, parties=mixed, auxiliary=PUBLIC
-        )
-        assert model.certificate_.parties == 2
-
-    def test_names_that_could_be_read_in_two_ways_are_refused(self) -> None:
-        for names in (PARTIES % 2 == 0, PARTIES + 0.5, [None, *PARTIES[1:]], [("a", 1)] * 700):
-            with pytest.raises(InputError, match=r"part(y|ies).*Nothing was drawn"):
-                PrivateClassifier("cells", 0.5).fit(X, Y, parties=names, auxiliary=PUBLIC)
 
 
 class TestLedger:

@@ -39,9 +39,11 @@ def definitions(tree: ast.Module) -> dict[str, ast.stmt]:
 
 
 def definition(name: str, beside: Path) -> ast.stmt:
-    """`name` in the file beside the proof, or `file.py:name` in another file of that folder."""
+    """`name` in the file beside the proof, or `file.py:name` in another file of that folder, or of
+    a folder in it.
+    """
     file, _, name = name.rpartition(":")
-    path = beside.with_name(file) if file else beside
+    path = beside.parent / file if file else beside
     return definitions(ast.parse(path.read_text("utf-8")))[name]
 
 

@@ -14,7 +14,6 @@ public or synthetic data.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -22,60 +21,40 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from ostraka.collecting import (
+    Collected,
+    collect_answers,
+    collect_rows,
+    collect_votes,
+    learns_afterwards,
+    options_of,
+)
 from ostraka.errors import (
     CloneError,
     InputWarning,
     OstrakaError,
     ParameterError,
     PrivacyWarning,
-    ShapeError,
-    SharedRowsError,
     UnusedOptionError,
     nothing_spent,
     warn_caller,
 )
-from ostraka.expect.advice import advise
-from ostraka.given import (
-    NUMBERS,
-    check_labels,
-    check_numbers,
-    index_labels,
-    length,
-    plain,
-    validate,
-    validate_labels,
-)
+from ostraka.given import read_samples
 from ostraka.mechanism import Entropy, Rehearsal
-from ostraka.methods.base import Work
-from ostraka.party.names import canonical_each, canonical_list
-from ostraka.poll import Poll
-from ostraka.progress import watch
-from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import check_options, entry, taking
 from ostraka.public.classes import ClassName
-from ostraka.public.columns import Columns
 from ostraka.public.prepare import INTERCEPT
-from ostraka.public.preprocessing import is_sparse
-from ostraka.public.remarks import remark_label
-from ostraka.public_side import PublicSide
 from ostraka.publishing import publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.evaluation import Evaluation
 from ostraka.release.model import LinearModel
-from ostraka.rows_seen import are_shared, mark_released, mark_used, was_used
-from ostraka.tally import Tally
+from ostraka.rows_seen import mark_released, mark_used, was_used
 
 __all__ = ["PrivateClassifier"]
 
-NO_AUXILIARY = (
-    "public samples with the columns of X, a few hundred or more, labels not needed: they say what "
-    'is far and what is near. If there are none, method="avg" with radius=, a public bound for the '
-    "length of samples, needs none"
-)
 ON_PRIVATE_ROWS = (
     "This accuracy was measured on the parties' own rows. The number itself tells of them, "
     "outside the promise, so keep it to yourself; and it flatters, because the model has seen "
@@ -237,42 +216,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         """
         with nothing_spent():
-            poll, tally, classes, rows = self._add_up(X, y, parties, auxiliary)
-        self._publish(poll, tally, classes)
-        self._remember(rows)
+            self._check_parameters()
+            self._check_parties(parties)
+            held = collect_rows(self, X, y, parties, auxiliary)
+        self._publish(held)
+        self._remember(held.rows)
         return self
-
-    def _add_up(
-        self, X: Any, y: Any, parties: Any, auxiliary: Any
-    ) -> tuple[Poll, Tally, NDArray[Any], Any]:
-        """The poll, what all parties send, the classes, and the rows as numbers."""
-        self._check_parameters()
-        self._check_parties(parties)
-        if auxiliary is None and (entry(self.method).needs_auxiliary or self.radius is None):
-            raise ParameterError("auxiliary", got=None, allowed=NO_AUXILIARY)
-        if auxiliary is not None and auxiliary is X:
-            raise SharedRowsError("auxiliary")
-        side = PublicSide.of(self)
-        public, columns = side.list_classes(auxiliary), side.describe(auxiliary)
-        rows, y = self._validate(X, y, columns)
-        classes, labels = index_labels(y, public)
-        seen = getattr(self, "feature_names_in_", None)
-        ready = side.prepare(auxiliary, plain(classes), columns, rows.shape[1], seen)
-        if ready.samples is not None and are_shared(ready.encoded, rows):
-            raise SharedRowsError("auxiliary")
-        names = None if self.rows_are_parties else canonical_each(parties, rows.shape[0])
-        n_names = rows.shape[0] if names is None else len(set(names))
-        poll = self._poll(ready, n_names, public is None, side.start)
-        if poll.task.n_encoded != rows.shape[1]:
-            allowed = f"{rows.shape[1]} columns, as X has"
-            got = (ready.n_samples, poll.task.n_columns)
-            raise ShapeError("The auxiliary samples", got=got, allowed=allowed)
-        tally = Tally(poll)
-        show = watch("Training and voting" if self._trains else "Adding up", self.progress)
-        work = Work(local=self.local, n_jobs=self.n_jobs, watch=show if self._trains else None)
-        for party_names, block in poll.stream(rows, labels, names, work):
-            tally.add_block(party_names, block)
-        return poll, tally, classes, rows
 
     def fit_classifiers(
         self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None = None
@@ -285,32 +234,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier raises, try it with `Poll.cast`.
         """
         with nothing_spent():
-            poll, tally = self._vote(classifiers, auxiliary, parties)
-        return self._publish(poll, tally, np.asarray(poll.task.classes))
-
-    def _vote(
-        self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None
-    ) -> tuple[Poll, Tally]:
-        self._check_parameters()
-        if entry(self.method).sends != "votes":
-            voting = '"consensus", "soft" or "vote" for classifiers that vote'
-            raise ParameterError("method", got=self.method, allowed=voting)
-        if parties is None and self.ledger is not None:
-            allowed = "their names, because the ledger charges each of them"
-            raise ParameterError("parties", got=None, allowed=allowed)
-        held = list(classifiers)
-        names = [str(j) for j in range(len(held))] if parties is None else canonical_list(parties)
-        if len(names) != len(held):
-            allowed = f"({len(held)},), one name for each"
-            raise ShapeError("parties", got=(len(names),), allowed=allowed)
-        ready = PublicSide.of(self).prepare_for_votes(auxiliary)
-        poll = self._poll(ready, len(held), False, None)
-        tally = Tally(poll)
-        shown = watch("Voting", self.progress)(zip(held, names), length(held))
-        for classifier, name in shown:
-            # One party's classifier must not tell on its data, nor move what others vote.
-            tally.add(poll.cast(classifier, name, fallback=poll.task.classes[0]))
-        return poll, tally
+            self._check_parameters()
+            held = collect_votes(self, classifiers, auxiliary, parties)
+        return self._publish(held)
 
     def evaluate(self, X: Any, y: Any, parties: Any = None, epsilon: float = 1.0) -> Evaluation:
         """Say privately how good the model is, on the parties' own rows: a poll of its own.
@@ -330,37 +256,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         with nothing_spent():
             self._check_parties(parties)
-            poll, tally = self._ask(X, y, parties, epsilon)
-        evaluated = publish(poll, tally, self._source(), self.ledger)
+            held = collect_answers(self, X, y, parties, epsilon)
+        evaluated = publish(held.poll, held.tally, self._source(), self.ledger)
         # A rehearsal says something of a release, but must not take its place.
         if isinstance(evaluated, Release) or isinstance(self.release_, Rehearsed):
             self.release_ = evaluated
         return evaluated.evaluations[-1]
 
-    def _ask(self, X: Any, y: Any, parties: Any, epsilon: float) -> tuple[Poll, Tally]:
-        """The poll that evaluates the model, and what all parties send."""
-        rows = self.release_.model.task.rows(self._readable(X), "X")
-        check_labels(y)
-        _, labels = index_labels(np.asarray(y), self.classes_)
-        names = None if parties is None else canonical_each(parties, rows.shape[0])
-        n_names = rows.shape[0] if names is None else len(set(names))
-        poll = Poll.evaluate(
-            self.release_,
-            epsilon=epsilon,
-            parties=None if self.roll is not None else n_names,
-            roll=self.roll,
-            least_parties=self.least_parties,
-            came=True,
-        )
-        tally = Tally(poll)
-        for party_names, block in poll.stream(rows, labels, names, Work()):
-            tally.add_block(party_names, block)
-        return poll, tally
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores: one number per sample for two classes, one per class for more."""
         check_is_fitted(self)
-        return self.release_.model.scores(self._readable(X))
+        return self.release_.model.scores(read_samples(self, X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each sample."""
@@ -375,7 +281,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Calibrated for `auto`, `moments` and `cells`; after the noise of other methods not.
         """
         check_is_fitted(self)
-        return self.release_.model.predict_proba(self._readable(X))
+        return self.release_.model.predict_proba(read_samples(self, X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of samples whose class is right.
@@ -425,11 +331,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _constant(self) -> float:
         return self.release_.model.task.preprocessing.constant
 
-    @property
-    def _student_later(self) -> bool:
-        """Whether the student is a classifier: it learns when everything is paid and recorded."""
-        return hasattr(self.student, "fit") and not isinstance(self.student, type)
-
     def _weights(self) -> NDArray[np.float64]:
         check_is_fitted(self)
         if not isinstance(self.release_.model, LinearModel):
@@ -440,14 +341,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return np.atleast_2d(self.release_.model.weights.T)
 
-    @property
-    def _trains(self) -> bool:
-        return entry(self.method).sends != "labels"
-
     def _check_parameters(self) -> None:
         """What can be refused before anything is looked at."""
-        check_options(self.method, {**self._options(), "local": self.local})
-        if self._student_later:
+        check_options(self.method, {**options_of(self), "local": self.local})
+        if learns_afterwards(self.student):
             check_options(self.method, {"student": self.student})
         papers = {"radius": (self.radius, None), "intercept": (self.intercept, INTERCEPT)}
         for name, (given, unset) in papers.items() if entry(self.method).needs_auxiliary else ():
@@ -476,64 +373,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             allowed = "None where every row is a party of its own"
             raise ParameterError("roll", got="a list", allowed=allowed)
 
-    def _options(self) -> dict[str, Any]:
-        """What was set besides ε, by the names that a poll knows; None where nothing was."""
-        return {
-            "delta": self.delta or None,
-            "noise": self.noise if self.noise != "auto" else None,
-            "samples_each": self.samples_each,
-            "natural": self.natural,
-            "samples_largest": self.samples_largest,
-            "shift": self.shift or None,
-            "penalty": self.penalty,
-            "objective": self.objective,
-            "student": None if self._student_later or self.student == "auto" else self.student,
-            "start": self.start,
-            "lambda_": self.lambda_,
-            "calibration": self.calibration,
-            "loss": self.loss,
-        }
-
-    def _poll(
-        self, public: AuxiliarySet, n_parties: int, assumed: bool, start: Release | Rehearsed | None
-    ) -> Poll:
-        options = {**self._options(), "start": start}
-        if start is None and self.method == "refine":
-            options["start"] = self.start  # refused there, in words
-        poll = Poll.create(
-            public,
-            epsilon=self.epsilon,
-            delta=options.pop("delta") or 0.0,
-            noise=options.pop("noise") or "auto",
-            method=self.method,
-            parties=None if self.roll is not None else n_parties,
-            roll=self.roll,
-            protects="row" if self.rows_are_parties else "party",
-            least_parties=self.least_parties,
-            keep_back=self.keep_back,
-            assumed_public=("classes",) if assumed else (),
-            came=True,
-            **options,
-        )
-        described = isinstance(self.columns, Columns) or start is not None
-        of_labels = None if described else remark_label(poll.task.columns, poll.task.classes)
-        if of_labels is not None:
-            warn_caller(of_labels, InputWarning)
-        for told in advise(poll) if self.random_state is None else ():
-            warn_caller(told, PrivacyWarning)  # before anything is drawn
-        return poll
-
-    def _publish(self, poll: Poll, tally: Tally, classes: NDArray[Any]) -> Self:
+    def _publish(self, held: Collected) -> Self:
         """Everything that was learnt, set together.
 
         A fit that fails leaves an earlier one as it was.
         """
-        outcome = publish(poll, tally, self._source(), self.ledger)
-        self.classes_ = classes
-        self.n_features_in_ = poll.task.n_columns
-        if poll.task.feature_names is not None:
-            self.feature_names_in_ = np.asarray(poll.task.feature_names, dtype=object)
-        self.poll_ = poll.detach()
+        outcome = publish(held.poll, held.tally, self._source(), self.ledger)
+        task = held.poll.task
+        self.classes_ = held.classes
+        self.n_features_in_ = task.n_columns
+        if task.feature_names is not None:
+            self.feature_names_in_ = np.asarray(task.feature_names, dtype=object)
+        self.poll_ = held.poll.detach()
         self.release_ = outcome
         self.certificate_: Certificate = outcome.certificate
         # From here on nothing is lost, whatever a student does, or whoever interrupts it.
@@ -543,7 +394,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _teach(self, outcome: Release | Rehearsed) -> Release | Rehearsed:
         """With a classifier as student, if there is one and it can learn: the release is paid."""
-        if not self._student_later:
+        if not learns_afterwards(self.student):
             return outcome
         try:
             return outcome.refit(student=self.student)
@@ -564,35 +415,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.random_state is None:
             return Entropy()
         return Rehearsal(int(check_random_state(self.random_state).randint(2**31)))
-
-    def _validate(self, X: Any, y: Any, columns: Columns | None) -> tuple[Any, NDArray[Any]]:
-        """Rows as numbers, and labels.
-
-        What one party's rows hold must not show, not even as a warning.
-        """
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", RuntimeWarning)
-            check_labels(y)
-            if columns is not None and columns.are_known and not is_sparse(X):
-                rows = columns.encode(X, "X")
-                y = validate_labels(self, y, len(rows))
-            else:
-                # Who is on a roll may have no rows; so may all of them.
-                least = 0 if self.roll is not None else 1
-                check_numbers(X, "X")
-                rows, y = validate(self, X, y, ensure_min_samples=least, **NUMBERS)
-            warnings.simplefilter("ignore", UserWarning)
-            if len(y):
-                check_classification_targets(y)
-        return rows, y
-
-    def _readable(self, X: Any) -> Any:
-        """Samples to predict for.
-
-        Tables by the model's own columns, others as scikit-learn checks them.
-        """
-        columns = self.release_.model.task.columns
-        if columns is not None and columns.are_known:
-            return X
-        check_numbers(X, "X")
-        return validate(self, X, reset=False, **NUMBERS)

@@ -7,12 +7,14 @@ begins.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sized
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
 from ostraka.errors import (
     EntryError,
@@ -26,41 +28,54 @@ from ostraka.errors import (
     warn_caller,
 )
 from ostraka.public.classes import ClassIndex, ClassName
-from ostraka.public.columns import as_numbers, check_samples
+from ostraka.public.columns import Columns, as_numbers, check_samples
 from ostraka.public.preprocessing import is_sparse
 
 __all__ = [
-    "NUMBERS",
     "check_labels",
     "check_numbers",
     "index_labels",
     "length",
     "plain",
-    "validate",
-    "validate_labels",
+    "read_rows",
+    "read_samples",
 ]
 
 NUMBERS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
 
 
-def validate(estimator: Any, *arrays: Any, **options: Any) -> Any:
-    """scikit-learn's own checks: a function since 1.6, a method before."""
-    arrays = (_readable(arrays[0]), *arrays[1:])
-    try:
-        from sklearn.utils.validation import validate_data
-    except ImportError:
-        return estimator._validate_data(*arrays, **options)
-    return validate_data(estimator, *arrays, **options)
+def read_rows(estimator: Any, X: Any, y: Any, columns: Columns | None) -> tuple[Any, NDArray[Any]]:
+    """Rows to learn from as numbers, and labels.
+
+    What one party's rows hold must not show, not even as a warning.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        check_labels(y)
+        if columns is not None and columns.are_known and not is_sparse(X):
+            rows = columns.encode(X, "X")
+            y = _validate_labels(estimator, y, len(rows))
+        else:
+            # Who is on a roll may have no rows; so may all of them.
+            least = 0 if estimator.roll is not None else 1
+            check_numbers(X, "X")
+            rows, y = _validate(estimator, X, y, ensure_min_samples=least, **NUMBERS)
+        warnings.simplefilter("ignore", UserWarning)
+        if len(y):
+            check_classification_targets(y)
+    return rows, y
 
 
-def validate_labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
-    """One label for each row, as scikit-learn has it, where the rows were read before."""
-    labels: NDArray[Any] = validate(estimator, "no_validation", y)
-    if len(labels) != n_rows:
-        raise ShapeError(
-            "y", got=(len(labels),), allowed=f"({n_rows},), one class for each row of X"
-        )
-    return labels
+def read_samples(estimator: Any, X: Any) -> Any:
+    """Samples to predict for.
+
+    Tables by the model's own columns, others as scikit-learn checks them.
+    """
+    columns = estimator.release_.model.task.columns
+    if columns is not None and columns.are_known:
+        return X
+    check_numbers(X, "X")
+    return _validate(estimator, X, reset=False, **NUMBERS)
 
 
 def check_numbers(X: Any, what: str) -> None:
@@ -117,6 +132,19 @@ def index_labels(
     return classes, labels
 
 
+def plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:
+    """Class names as Python values; truth values and whole floats become integers."""
+    names = classes.tolist()
+    if classes.dtype.kind in "bf":
+        names = [int(name) for name in names]
+    return tuple(names)
+
+
+def length(items: Iterable[Any]) -> int | None:
+    """How many, where that is known beforehand."""
+    return len(items) if isinstance(items, Sized) else None
+
+
 def _warn_of_alike(classes: list[Any]) -> None:
     """Say that classes read from the labels differ only in case or in blanks around them."""
     spellings: dict[str, list[Any]] = {}
@@ -131,17 +159,24 @@ def _warn_of_alike(classes: list[Any]) -> None:
         )
 
 
-def plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:
-    """Class names as Python values; truth values and whole floats become integers."""
-    names = classes.tolist()
-    if classes.dtype.kind in "bf":
-        names = [int(name) for name in names]
-    return tuple(names)
+def _validate(estimator: Any, *arrays: Any, **options: Any) -> Any:
+    """scikit-learn's own checks: a function since 1.6, a method before."""
+    arrays = (_readable(arrays[0]), *arrays[1:])
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:
+        return estimator._validate_data(*arrays, **options)
+    return validate_data(estimator, *arrays, **options)
 
 
-def length(items: Iterable[Any]) -> int | None:
-    """How many, where that is known beforehand."""
-    return len(items) if isinstance(items, Sized) else None
+def _validate_labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
+    """One label for each row, as scikit-learn has it, where the rows were read before."""
+    labels: NDArray[Any] = _validate(estimator, "no_validation", y)
+    if len(labels) != n_rows:
+        raise ShapeError(
+            "y", got=(len(labels),), allowed=f"({n_rows},), one class for each row of X"
+        )
+    return labels
 
 
 def _readable(X: Any) -> Any:

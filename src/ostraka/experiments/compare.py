@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 
 from ostraka.datasets.dataset import Dataset
 from ostraka.errors import ParameterError, count, number
+from ostraka.experiments.comparison_tables import as_markdown, describe_methods, tabulate
 from ostraka.experiments.engine import Backend, run_trials
 from ostraka.experiments.noise_trials import Quality, judge_scores
 from ostraka.experiments.peers import PEERS
@@ -52,10 +53,8 @@ __all__ = [
     "OURS",
     "PAPERS",
     "CompareSettings",
-    "Described",
     "compare",
     "compare_trial",
-    "describe_methods",
     "draw",
     "draw_split",
 ]
@@ -176,8 +175,8 @@ def compare(
     write_rows(rows, out)
     run = {"settings": asdict(settings), "parties": n_parties, "versions": versions()}
     write_atomically(out / "run.json", (json.dumps(run, indent=1) + "\n").encode())
-    write_atomically(out / "methods.md", _as_markdown(describe_methods(settings)).encode())
-    write_atomically(out / "table.md", _means(rows, settings).encode())
+    write_atomically(out / "methods.md", as_markdown(describe_methods(settings)).encode())
+    write_atomically(out / "table.md", tabulate(rows, settings).encode())
     draw(data, rows, out)
     return rows
 
@@ -407,122 +406,3 @@ def _refine(
         second = half("refine", start=Rehearsed(model=model, certificate=certificate))
         models += _shake(second, _sum_up(second, drawn), generator, 1)
     return models
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Described:
-    """What has to be said about a method besides its curve."""
-
-    method: str
-    guarantee: str
-    trust: str
-    tuning: str
-
-
-def describe_methods(settings: CompareSettings) -> list[Described]:
-    """Guarantee, trust and tuning of every method of a comparison."""
-    known = {
-        "auto": Described(
-            "auto",
-            "ε, pure; or (ε, δ)",
-            "coordinator, one upload",
-            "none: chosen by a rehearsal on the auxiliary set",
-        ),
-        "moments": Described(
-            "moments", "ε, pure; or (ε, δ)", "coordinator, one upload", "none: from public numbers"
-        ),
-        "cells": Described(
-            "cells", "ε, pure", "coordinator, one upload", "none: from public numbers"
-        ),
-        "consensus": Described(
-            "consensus",
-            "ε, pure; or (ε, δ)",
-            "coordinator, one upload",
-            "none: from public numbers",
-        ),
-        "batch": Described(
-            "batch", "none: not private", "whoever holds all data", "λ = 1e-4, as in the paper"
-        ),
-        "consensus-paper": Described(
-            "consensus-paper",
-            "ε, pure",
-            "coordinator, one upload",
-            "none; votes of the same local classifiers as `soft`",
-        ),
-        "refine": Described(
-            "refine",
-            "ε, pure; or (ε, δ)",
-            "coordinator, two uploads",
-            "none: half of ε for auto, half for the second round",
-        ),
-        "soft": Described(
-            "soft", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"
-        ),
-        "avg": Described("avg", "ε, pure", "coordinator, one upload", "λ = 1e-4, as in the paper"),
-    }
-    known |= {
-        name: Described(name, peer.guarantee, peer.trust, peer.tuning)
-        for name, peer in PEERS.items()
-    }
-    return [known[name] for name in settings.methods]
-
-
-def _as_markdown(rows: Sequence[Described]) -> str:
-    lines = [
-        "| method | guarantee, for a whole party | who is trusted | tuning |",
-        "|---|---|---|---|",
-    ]
-    lines += [f"| `{row.method}` | {row.guarantee} | {row.trust} | {row.tuning} |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-MEASURES: Final[dict[str, str]] = {
-    "mean": "Accuracy",
-    "balanced": "Balanced accuracy, the mean over classes of how many of each are found",
-    "area": "AUC, how often a sample of the second class gets a higher score than one of the first",
-    "told_off": "How far a model's own estimate of its accuracy is from it, on average",
-    "doubtful": "Expected calibration error, how far probabilities are from how often they are "
-    "right, on average",
-}
-"""What a row may hold, and what to call it."""
-
-
-def _means(rows: Sequence[Row], settings: CompareSettings) -> str:
-    """A table for each measure, a line per method and promise."""
-    private = [row for row in rows if row.calibration != "none" and row.inv_epsilon > 0.0]
-    tables = []
-    for measure, title in MEASURES.items():
-        held = [row for row in private if getattr(row, measure) is not None]
-        if held:
-            caption = "" if measure == "mean" else f"{title}:\n\n"
-            tables.append(caption + _table_of(held, settings, measure))
-    references = [f"`{row.method}` {row.mean:.3f}" for row in rows if row.calibration == "none"]
-    return "\n\n".join(tables) + f"\n\nNot private: {', '.join(references) or 'none'}.\n"
-
-
-def _table_of(rows: Sequence[Row], settings: CompareSettings, measure: str) -> str:
-    """The best private number at each ε in bold."""
-    best_of = min if measure in ("told_off", "doubtful") else max
-    inverses = [
-        each for each in settings.inverse_epsilons if any(r.inv_epsilon == each for r in rows)
-    ]
-    best = {
-        inverse: best_of(getattr(row, measure) for row in rows if row.inv_epsilon == inverse)
-        for inverse in inverses
-    }
-    lines = ["| 1/ε | | " + " | ".join(f"{inverse:g}" for inverse in inverses) + " |"]
-    lines.append("|---|---|" + "---|" * len(inverses))
-    promises = {"pure": "ε", "delta": "(ε, δ)"}
-    for method, calibration in dict.fromkeys((row.method, row.calibration) for row in rows):
-        means = {
-            row.inv_epsilon: getattr(row, measure)
-            for row in rows
-            if (row.method, row.calibration) == (method, calibration)
-        }
-        cells = (
-            f"**{mean:.3f}**" if abs(mean - best[inverse]) <= 0.0005 else f"{mean:.3f}"
-            for inverse, mean in sorted(means.items())
-        )
-        lines.append(f"| `{method}` | {promises[calibration]} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)

@@ -15,14 +15,13 @@ Of a private auxiliary set nothing is in the file. Files are parsed, then audite
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.errors import FormatError, InputError
 from ostraka.methods.parts import method_from_parts, method_parts
-from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.preprocessing import is_sparse
 from ostraka.public.promise import Promise
@@ -30,6 +29,9 @@ from ostraka.public.stored_table import StoredTable
 from ostraka.public.task import Task
 from ostraka.release.release import task_from_json, task_json
 from ostraka.tensors import canonical_json, parse_json, read_tensors, write_tensors
+
+if TYPE_CHECKING:
+    from ostraka.poll.poll import Poll
 
 __all__ = ["read_poll", "write_poll"]
 
@@ -92,7 +94,7 @@ def write_poll(poll: Poll) -> bytes:
     return write_tensors(tensors, metadata)
 
 
-def read_poll(data: bytes) -> Poll:
+def read_poll(kind: type[Poll], data: bytes) -> Poll:
     """Read a poll that came from anyone."""
     tensors, metadata = read_tensors(data, "poll")
     if "ostraka" in metadata:
@@ -111,7 +113,7 @@ def read_poll(data: bytes) -> Poll:
         problem = "it was made by an earlier version, whose forecasts meant something else"
         raise FormatError("poll", f"{problem}: make it again")
     try:
-        poll = _built(content, tensors)
+        poll = _built(kind, content, tensors)
     except FormatError:
         raise
     except InputError as error:
@@ -123,7 +125,7 @@ def read_poll(data: bytes) -> Poll:
     return poll
 
 
-def _built(content: dict[str, Any], tensors: Arrays) -> Poll:
+def _built(kind: type[Poll], content: dict[str, Any], tensors: Arrays) -> Poll:
     promise = Promise(**content["promise"])
     task = task_from_json(content["task"], tensors, content["n_features"], "poll")
     auxiliary = _auxiliary(content["auxiliary"], tensors, task)
@@ -139,7 +141,7 @@ def _built(content: dict[str, Any], tensors: Arrays) -> Poll:
         roll is None or (isinstance(roll, list) and all(isinstance(each, str) for each in roll))
     ):
         raise FormatError("poll", "its roll is not a list of names")
-    poll = Poll(
+    poll = kind(
         title=content["title"],
         task=task,
         method=method,
