@@ -114,6 +114,36 @@ def test_methods_can_be_added_to_a_finished_comparison(
     assert [row for row in both if row.method == "cells"] == first
 
 
+def test_what_other_methods_did_stays_if_all_else_was_the_same(tmp_path: Path) -> None:
+    first = compare(small_dataset(), replace(QUICK, methods=("soft",)), 40, tmp_path, n_jobs=1)
+    cells = replace(QUICK, methods=("cells",))
+    both = compare(small_dataset(), cells, 40, tmp_path, n_jobs=1)
+    assert [row.method for row in both] == ["cells"] * 2 + ["soft"] * len(first)
+    assert [row for row in both if row.method == "soft"] == first
+    assert read_rows(tmp_path, "small") == both
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert run["settings"]["methods"] == ["cells", "soft"]
+    assert (tmp_path / "methods.md").read_text().count("\n") == 4
+    other = compare(small_dataset(), replace(cells, draws=4), 40, tmp_path, n_jobs=1)
+    assert {row.method for row in other} == {"cells"}, "they had other numbers of draws"
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"settings": {"task": "small", "magic": 1}}', "[]"])
+def test_a_damaged_record_of_an_earlier_run_is_no_record(text: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(text)
+    rows = compare(small_dataset(), replace(QUICK, methods=("cells",)), 40, tmp_path, n_jobs=1)
+    assert {row.method for row in rows} == {"cells"}
+
+
+def test_the_commonest_class_is_found_privately(tmp_path: Path) -> None:
+    data = small_dataset(3)
+    rows = compare(data, replace(QUICK, methods=("commonest",)), 40, tmp_path, n_jobs=1)
+    found = {row.inv_epsilon: row.mean for row in rows}
+    shares = np.bincount(data.test.labels) / len(data.test.labels)
+    assert min(abs(found[0.01] - share) for share in shares) < 1e-9, "one class for every row"
+    assert shares.min() <= found[10.0] <= shares.max()
+
+
 def test_trials_do_not_depend_on_which_methods_run() -> None:
     alone = CompareSettings(
         task="small", methods=("cells",), inverse_epsilons=(10.0,), trials=1, draws=3

@@ -60,3 +60,14 @@ def test_the_best_number_at_each_epsilon_is_bold() -> None:
         "| `auto` | (ε, δ) | **0.010** | 0.040 |\n\n"
         "Not private: `batch` 0.950.\n"
     )
+
+
+def test_what_was_not_measured_leaves_a_gap() -> None:
+    settings = CompareSettings(
+        task="small", methods=("cells", "auto"), inverse_epsilons=(0.1, 1.0, 10.0)
+    )
+    rows = [a_row("cells", "pure", each, 0.8) for each in (0.1, 10.0)]
+    rows += [a_row("auto", "pure", each, 0.7) for each in (0.1, 1.0, 10.0)]
+    lines = tabulate(rows, settings).splitlines()
+    assert lines[2] == "| `cells` | ε | **0.800** |  | **0.800** |"
+    assert lines[3] == "| `auto` | ε | 0.700 | **0.700** | 0.700 |"

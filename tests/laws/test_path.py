@@ -28,12 +28,13 @@ from ostraka.mechanism.laws import Exact, l2_law, verify
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Work
 from ostraka.party.contribution import Contribution
-from ostraka.poll import Poll
+from ostraka.poll import Poll, after_noise
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.publishing import publish
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
+from ostraka.release.model import LinearModel
 from ostraka.tally import Tally
 from ostraka.tally.domain import Ball
 from tests.laws.cases import (
@@ -461,6 +462,31 @@ def test_a_crash_after_the_charge_leaves_it_standing(
         publish(poll, tally, ledger=ledger)
     assert len(ledger.open_charges()) == 1
     assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.0
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["in the dry run", "after the charge"])
+def test_an_interrupted_student_costs_nobody_anything(
+    number: int, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the charge nothing happens; after it the teacher is released, once."""
+    case = Case("cells", 3)
+    poll = case.poll(student="kernel")
+    tally, calls = in_process(poll, case.world()), iter(range(10))
+
+    def interrupt(*_: Any) -> Any:
+        if next(calls) == number:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(after_noise, "take_student", interrupt)
+    if number == 0:
+        with pytest.raises(KeyboardInterrupt):
+            publish(poll, tally, ledger=ledger)
+        assert ledger.history() == []
+        return
+    release = publish(poll, tally, ledger=ledger)
+    assert isinstance(release.model, LinearModel)
+    assert ledger.open_charges() == []
+    assert [entry.digest for entry in ledger.history()] == [release.digest]
 
 
 @pure_cases

@@ -24,7 +24,7 @@ from ostraka.experiments.engine import Backend, run_trials
 from ostraka.experiments.noise_trials import Quality, judge_scores
 from ostraka.experiments.peers import PEERS
 from ostraka.experiments.peers.data import PeerData
-from ostraka.experiments.results import Row, rows_of, write_rows
+from ostraka.experiments.results import Row, read_rows, rows_of, write_rows
 from ostraka.experiments.settings import Settings, digest, stream, versions
 from ostraka.experiments.tasks import (
     TASKS,
@@ -39,7 +39,8 @@ from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 from ostraka.mechanism.laws import Exact
 from ostraka.methods.after_noise.student import sureness
-from ostraka.methods.base import Work
+from ostraka.methods.base import Options, Work
+from ostraka.methods.choose import create
 from ostraka.party.training.votes import count_linear_votes
 from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
@@ -59,10 +60,10 @@ __all__ = [
     "draw_split",
 ]
 
-OURS = ("auto", "moments", "cells", "consensus", "consensus-paper", "refine")
-PURE_ONLY = ("cells", "consensus-paper")
-"""`cells` has no use for a δ; the other is there for comparison with `soft`."""
-CALIBRATED = ("auto", "moments", "cells")
+OURS = ("auto", "moments", "cells", "commonest", "consensus", "consensus-paper", "refine")
+PURE_ONLY = ("cells", "commonest", "consensus-paper")
+"""Cells have no use for a δ; `consensus-paper` is there for comparison with `soft`."""
+CALIBRATED = ("auto", "moments", "cells", "commonest")
 """Their probabilities mean something."""
 NO_NOISE = 1e12
 """The ε that stands for 1/ε = 0."""
@@ -153,7 +154,8 @@ def compare(
 ) -> list[Row]:
     """Run what is missing, by method, then write the results into `out`.
 
-    These are results.json, results.csv, run.json, table.md, methods.md and the figures.
+    These are results.json, results.csv, run.json, table.md, methods.md and the figures. Methods
+    that a run with otherwise the same settings has measured there before stay as they are.
     """
     import json
 
@@ -171,7 +173,13 @@ def compare(
             backend=backend,
             watch=show,
         )
-    rows = rows_of(settings.task, trials)
+    measured = rows_of(settings.task, trials)
+    earlier = _earlier_rows(out, settings, n_parties)
+    there = {row.method for row in (*measured, *earlier)}
+    settings = replace(
+        settings, methods=tuple(name for name in (*OURS, *PAPERS, *PEERS) if name in there)
+    )
+    rows = sorted((*measured, *earlier), key=lambda row: settings.methods.index(row.method))
     write_rows(rows, out)
     run = {"settings": asdict(settings), "parties": n_parties, "versions": versions()}
     write_atomically(out / "run.json", (json.dumps(run, indent=1) + "\n").encode())
@@ -179,6 +187,27 @@ def compare(
     write_atomically(out / "table.md", tabulate(rows, settings).encode())
     draw(data, rows, out)
     return rows
+
+
+def _earlier_rows(out: Path, settings: CompareSettings, n_parties: int) -> list[Row]:
+    """What an earlier run has measured by other methods, if all else was the same."""
+    import json
+
+    from ostraka.errors import OstrakaError
+
+    try:
+        run = json.loads((out / "run.json").read_bytes())
+        said: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in run["settings"].items()
+        }
+        alike = replace(CompareSettings(**said), methods=settings.methods) == settings
+        if not alike or run["parties"] != n_parties:
+            return []
+        rows = read_rows(out, settings.task)
+    except (OSError, ValueError, TypeError, KeyError, OstrakaError):
+        return []
+    return [row for row in rows if row.method not in settings.methods]
 
 
 def draw(data: Dataset, rows: Sequence[Row], out: Path) -> None:
@@ -351,7 +380,8 @@ def _poll(
     shift: bool,
     start: Any = None,
 ) -> Poll:
-    heeded = CATALOGUE[method].options
+    known = "cells" if method == "commonest" else method
+    heeded = CATALOGUE[known].options
     options = {
         "samples_each": samples_each,
         "natural": natural,
@@ -359,14 +389,19 @@ def _poll(
         "start": start,
     }
     given = {name: value for name, value in options.items() if name in heeded}
-    return Poll.create(
+    poll = Poll.create(
         drawn.auxiliary,
         epsilon=epsilon,
         delta=delta,
-        method=method,
+        method=known,
         parties=len(drawn.parties),
         **given,
     )
+    if method != "commonest":
+        return poll
+    asked = Options(samples_each=samples_each)
+    alone = create("one cell", drawn.auxiliary, len(drawn.parties), poll.promise, asked)
+    return replace(poll, method=alone)
 
 
 def _sum_up(poll: Poll, drawn: Split) -> Units:

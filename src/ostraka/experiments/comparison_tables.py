@@ -55,6 +55,12 @@ def describe_methods(settings: CompareSettings) -> list[Described]:
         "cells": Described(
             "cells", "ε, pure", "coordinator, one upload", "none: from public numbers"
         ),
+        "commonest": Described(
+            "commonest",
+            "ε, pure",
+            "coordinator, one upload",
+            "none; a single cell of `cells`: the commonest class, found privately",
+        ),
         "consensus": Described(
             "consensus",
             "ε, pure; or (ε, δ)",
@@ -130,9 +136,13 @@ def _table_of(rows: Sequence[Row], settings: CompareSettings, measure: str) -> s
             for row in rows
             if (row.method, row.calibration) == (method, calibration)
         }
-        cells = (
-            f"**{mean:.3f}**" if abs(mean - best[inverse]) <= 0.0005 else f"{mean:.3f}"
-            for inverse, mean in sorted(means.items())
-        )
+        cells = (_cell(means.get(inverse), best[inverse]) for inverse in inverses)
         lines.append(f"| `{method}` | {promises[calibration]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _cell(mean: float | None, best: float) -> str:
+    """Empty where nothing was measured."""
+    if mean is None:
+        return ""
+    return f"**{mean:.3f}**" if abs(mean - best) <= 0.0005 else f"{mean:.3f}"

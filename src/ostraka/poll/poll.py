@@ -380,13 +380,13 @@ class Poll:
             assumed_public=self.assumed_public,
         )
 
-    def model(self, mean: Array, mechanism: Mechanism) -> Model:
+    def model(self, mean: Array, mechanism: Mechanism, *, taught: bool = True) -> Model:
         """The model of what was released, whatever the noise has made of it.
 
         A failure would lose what was paid for: where numbers leave all doubles, weights are 0, and
-        a student that cannot learn leaves its teacher.
+        a student that cannot learn leaves its teacher. `taught=False`: there is no student at all.
         """
-        return after_noise.fit_model(self, mean, mechanism)
+        return after_noise.fit_model(self, mean, mechanism, taught=taught)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """How unlike private and auxiliary samples are, from what was released."""
