@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.cli.test_cli import run
+from tests.command import run_command
+
+run_here = partial(run_command, Path(), columns=200)
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def public(tmp_path: Path) -> Path:
 
 
 def test_plan_forecasts_from_public_samples(public: Path, tmp_path: Path) -> None:
-    done = run(
+    done = run_here(
         "plan",
         "--parties",
         "300",
@@ -41,7 +44,7 @@ def test_plan_forecasts_from_public_samples(public: Path, tmp_path: Path) -> Non
 
 def test_plan_asks_for_public_samples_first() -> None:
     for more in ((), ("--samples", "10")):
-        done = run("plan", "--parties", "300", *more)
+        done = run_here("plan", "--parties", "300", *more)
         assert done.returncode == 19
         assert "Give the public samples with --auxiliary public.csv" in done.stderr
         assert "both --samples and --features" in done.stderr
@@ -62,7 +65,7 @@ def test_compare_digits(tmp_path: Path) -> None:
         "--out",
         str(tmp_path),
     )
-    done = run("compare", "digits", *words)
+    done = run_here("compare", "digits", *words)
     assert done.returncode == 0, done.stderr
     assert "1/ε=0.1" in done.stdout
     assert {row["method"] for row in json.loads((tmp_path / "results.json").read_text())} == {
@@ -73,7 +76,7 @@ def test_compare_digits(tmp_path: Path) -> None:
 
 
 def test_compare_refuses_what_it_does_not_know(tmp_path: Path) -> None:
-    done = run("compare", "digits", "--methods", "magic", "--out", str(tmp_path / "x"))
+    done = run_here("compare", "digits", "--methods", "magic", "--out", str(tmp_path / "x"))
     assert done.returncode == 18
     assert "magic" in done.stderr
     assert not (tmp_path / "x").exists()
@@ -83,7 +86,7 @@ def test_learn_with_a_ledger(public: Path, tmp_path: Path) -> None:
     rows = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 4)), columns=list("abcd"))
     rows["who"], rows["what"] = np.arange(300) // 5, np.where(rows["a"] > 0, "yes", "no")
     rows.to_csv(tmp_path / "private.csv", index=False)
-    assert run("ledger", "init", str(tmp_path / "l.db"), "--epsilon", "1.5").returncode == 0
+    assert run_here("ledger", "init", str(tmp_path / "l.db"), "--epsilon", "1.5").returncode == 0
 
     def learn(out: str) -> tuple[int, str, str]:
         words = (
@@ -98,7 +101,7 @@ def test_learn_with_a_ledger(public: Path, tmp_path: Path) -> None:
             "--epsilon",
             "1",
         )
-        done = run(
+        done = run_here(
             "learn",
             str(tmp_path / "private.csv"),
             *words,
@@ -140,7 +143,7 @@ def test_one_label_does_not_decide_how_the_others_are_read(tmp_path: Path) -> No
 
 def test_the_model_does_not_replace_what_it_is_made_of(public: Path, tmp_path: Path) -> None:
     data = a_poll(tmp_path, ["yes", "no"] * 20)
-    assert run("ledger", "init", str(tmp_path / "l.db"), "--epsilon", "9").returncode == 0
+    assert run_here("ledger", "init", str(tmp_path / "l.db"), "--epsilon", "9").returncode == 0
     words = (
         "--party-column",
         "who",
@@ -156,7 +159,7 @@ def test_the_model_does_not_replace_what_it_is_made_of(public: Path, tmp_path: P
     )
     for taken in (data, public, tmp_path / "l.db"):
         before = taken.read_bytes()
-        done = run(
+        done = run_here(
             "learn", str(data), *words, "--ledger", str(tmp_path / "l.db"), "--out", str(taken)
         )
         assert done.returncode == 18, done.stderr
@@ -178,12 +181,12 @@ def test_inspect_verifies_a_delta(public: Path, tmp_path: Path) -> None:
         "1e-6",
     )
     assert (
-        run(
+        run_here(
             "learn", str(data), *words, "--epsilon", "1", "--out", str(tmp_path / "m.ostraka")
         ).returncode
         == 0
     )
-    done = run("inspect", str(tmp_path / "m.ostraka"))
+    done = run_here("inspect", str(tmp_path / "m.ostraka"))
     assert "Verified: this noise gives δ ≤" in done.stdout
     assert "sum of what they send" in done.stdout
 
@@ -215,7 +218,7 @@ def test_compare_a_table_of_ones_own(own: Path, tmp_path: Path, parties: tuple[s
     out = tmp_path / "out"
     words = ("--label-column", "outcome", "--jobs", "1", "--out", str(out))
     drop = ("--drop", "site") if "--parties" in parties else ()
-    done = run("compare", str(own), *words, *parties, *drop, *QUICK)
+    done = run_here("compare", str(own), *words, *parties, *drop, *QUICK)
     assert done.returncode == 0, done.stderr
     assert f"with {30 if '--party-column' in parties else 40} parties" in done.stdout
     rows = json.loads((out / "results.json").read_text())
@@ -245,6 +248,6 @@ def test_compare_says_what_it_needs(
     own: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
 ) -> None:
     monkeypatch.chdir(own.parent)
-    done = run("compare", *words, *QUICK)
+    done = run_here("compare", *words, *QUICK)
     assert done.returncode in (18, 19)
     assert told in done.stderr
