@@ -49,6 +49,7 @@ from ostraka.errors import (
 )
 from ostraka.ledger import Budget, Ledger, digest_of
 from ostraka.mechanism import Rehearsal
+from ostraka.poll import after_noise
 from ostraka.release.kernel_model import KernelModel
 from ostraka.release.taught_model import TaughtModel
 from tests.blobs import INDEX, NAMES, PARTIES, PUBLIC, X, Y, almost_noiseless
@@ -526,6 +527,22 @@ class TestStudents:
             warnings.simplefilter("ignore", InputWarning)
             model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
         assert model.release_.digest == ledger.history()[0].digest
+
+    def test_a_ctrl_c_while_a_kernel_student_learns_stops_a_loop_and_loses_nothing(
+        self, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ledger = Ledger.create(tmp_path / "ledger.db", Budget(epsilon=60.0))
+
+        def interrupt(*_: Any) -> Any:
+            if ledger.history():
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(after_noise, "take_student", interrupt)
+        model = PrivateClassifier("cells", 50.0, samples_each=7, ledger=ledger, student="kernel")
+        with pytest.raises(KeyboardInterrupt, match="made all the same"):
+            model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        assert [entry.digest for entry in ledger.history()] == [model.release_.digest]
+        assert np.mean(model.predict(X) == Y) > 0.9
 
     def test_a_rehearsed_evaluation_takes_no_releases_place(self, tmp_path: Any) -> None:
         model = self.fitted(student="linear")

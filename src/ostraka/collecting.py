@@ -12,7 +12,7 @@ must not show: neither in an error that others see, nor in what others send.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -69,7 +69,7 @@ class Collected:
     tally: Tally
     classes: NDArray[Any]
     """In the order of the poll, as people named them."""
-    rows: Any = None
+    rows: Any = field(default=None, repr=False)
     """Everybody's as numbers, where they were learnt from."""
 
 

@@ -46,7 +46,7 @@ from ostraka.mechanism import Entropy, Rehearsal
 from ostraka.public.catalogue import check_options, entry, taking
 from ostraka.public.classes import ClassName
 from ostraka.public.prepare import INTERCEPT
-from ostraka.publishing import publish, warn_afterwards, warn_of_shift
+from ostraka.publishing import Stopped, publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.evaluation import Evaluation
@@ -219,9 +219,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._check_parameters()
             self._check_parties(parties)
             held = collect_rows(self, X, y, parties, auxiliary)
-        self._publish(held)
-        self._remember(held.rows)
-        return self
+        return self._publish(held)
 
     def fit_classifiers(
         self, classifiers: Iterable[Any], auxiliary: Any, parties: Iterable[Any] | None = None
@@ -257,10 +255,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with nothing_spent():
             self._check_parties(parties)
             held = collect_answers(self, X, y, parties, epsilon)
-        evaluated = publish(held.poll, held.tally, self._source(), self.ledger)
+        evaluated, stopped = self._release(held)
         # A rehearsal says something of a release, but must not take its place.
         if isinstance(evaluated, Release) or isinstance(self.release_, Rehearsed):
             self.release_ = evaluated
+        if stopped is not None:
+            raise stopped
         return evaluated.evaluations[-1]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -378,7 +378,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         A fit that fails leaves an earlier one as it was.
         """
-        outcome = publish(held.poll, held.tally, self._source(), self.ledger)
+        outcome, stopped = self._release(held)
         task = held.poll.task
         self.classes_ = held.classes
         self.n_features_in_ = task.n_columns
@@ -388,9 +388,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.release_ = outcome
         self.certificate_: Certificate = outcome.certificate
         # From here on nothing is lost, whatever a student does, or whoever interrupts it.
+        self._remember(held.rows)
+        if stopped is not None:
+            raise stopped
         self.release_ = self._teach(outcome)
         warn_of_shift(outcome, bool(self.shift))
         return self
+
+    def _release(self, held: Collected) -> tuple[Release | Rehearsed, Stopped | None]:
+        """What was paid for; and the Ctrl-C, if one came since."""
+        try:
+            return publish(held.poll, held.tally, self._source(), self.ledger), None
+        except Stopped as stopped:
+            return stopped.release, stopped
 
     def _teach(self, outcome: Release | Rehearsed) -> Release | Rehearsed:
         """With a classifier as student, if there is one and it can learn: the release is paid."""
@@ -405,7 +415,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _remember(self, rows: Any) -> None:
         """Warn, once everything is done, of what nobody may have meant; rehearsals cost nothing."""
-        if self.random_state is not None:
+        if self.random_state is not None or rows is None:
             return
         mark_used(self, rows)
         if mark_released(rows) and self.ledger is None and self.start is None:

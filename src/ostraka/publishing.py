@@ -35,9 +35,23 @@ from ostraka.release.evaluation import Evaluation
 from ostraka.solve.losses import Array
 from ostraka.tally import Tally
 
-__all__ = ["check", "earlier_charges", "publish", "warn_afterwards", "warn_of_shift"]
+__all__ = ["Stopped", "check", "earlier_charges", "publish", "warn_afterwards", "warn_of_shift"]
 
 Out = TypeVar("Out", Release, Rehearsed)
+
+
+class Stopped(KeyboardInterrupt):
+    """A Ctrl-C after the charge. What was paid for is there all the same: `release`.
+
+    It has the model without a student, which takes longest.
+    """
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        super().__init__(
+            "A Ctrl-C came after everybody was charged. The release was made all the same, without "
+            'a student: release.refit(student="kernel") can teach one later.'
+        )
 
 
 def publish(
@@ -56,6 +70,7 @@ def publish(
             nothing.
         ledger: if given, every party is charged before noise is drawn, or nothing is released.
 
+    Raises `Stopped`, with the release, on a Ctrl-C while the model is fitted.
     """
     source = Entropy() if source is None else source
     with nothing_spent():
@@ -72,13 +87,16 @@ def publish(
     _outcome(poll, mechanism, certificate, [0] * mechanism.dimension, Release)
     vector = poll.method.statistic(tally.total, mechanism)
     charge = None if book is None else book.charge(tally.names, certificate, _note(poll))
-    noisy = mechanism.draw(vector, source)
+    noisy, stopped = mechanism.draw(vector, source), False
     try:
         release = _outcome(poll, mechanism, certificate, noisy, Release)
     except KeyboardInterrupt:  # a student takes seconds; whoever cannot wait gets its teacher
         release = _outcome(poll, mechanism, certificate, noisy, Release, taught=False)
+        stopped = True
     if book is not None and charge is not None:
         _settle(book, charge, release if poll.judged is None else release.evaluations[-1])
+    if stopped:
+        raise Stopped(release)
     return release
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from ostraka import Contribution, Poll, Release
 from ostraka.ledger import Budget, Cost, Ledger
+from ostraka.poll import after_noise
 from tests.cli.test_cli import called
 
 RNG = np.random.default_rng(0)
@@ -236,6 +237,24 @@ def test_who_is_in_who_is_missing_who_is_refused_and_why(run: Runner, folder: Pa
         assert "Nothing was drawn and nothing was spent." in err
     assert ledger.history() == before
     assert not (folder / "again.ostraka").exists()
+
+
+def test_a_ctrl_c_after_the_charge_still_leaves_a_file(
+    run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.create("stop.poll", **{"--method": "cells", "--student": "kernel"})
+    box = inbox(run, "stop.poll", "box-stop", n=4)
+    ledger = Ledger.create(folder / "stop.db", Budget(epsilon=100.0))
+
+    def interrupt(*_: Any) -> Any:
+        if ledger.history():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(after_noise, "take_student", interrupt)
+    paid = ("--ledger", "stop.db", "--force", "--out", "stop.ostraka")
+    out = run.done("release", "stop.poll", str(box), *paid)
+    assert "A Ctrl-C came after everybody was charged." in " ".join(out.split())
+    assert Release.load(folder / "stop.ostraka").digest == ledger.history()[0].digest
 
 
 def test_a_poll_is_released_once_unless_somebody_means_it(run: Runner, folder: Path) -> None:

@@ -31,7 +31,7 @@ from ostraka.party.contribution import Contribution
 from ostraka.poll import Poll, after_noise
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import CATALOGUE
-from ostraka.publishing import publish
+from ostraka.publishing import Stopped, publish
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.model import LinearModel
@@ -464,29 +464,32 @@ def test_a_crash_after_the_charge_leaves_it_standing(
     assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.0
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["in the dry run", "after the charge"])
+@pytest.mark.parametrize("objective", ["accuracy", "balanced"])
+@pytest.mark.parametrize("after", [False, True], ids=["in the dry run", "after the charge"])
 def test_an_interrupted_student_costs_nobody_anything(
-    number: int, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    after: bool, objective: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the charge nothing happens; after it the teacher is released, once."""
+    """Before the charge nothing happens. After it the teacher is released, once, and whoever runs
+    a loop is stopped.
+    """
     case = Case("cells", 3)
-    poll = case.poll(student="kernel")
-    tally, calls = in_process(poll, case.world()), iter(range(10))
+    poll = case.poll(student="kernel", objective=objective)
+    tally = in_process(poll, case.world())
 
     def interrupt(*_: Any) -> Any:
-        if next(calls) == number:
+        if bool(ledger.history()) is after:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(after_noise, "take_student", interrupt)
-    if number == 0:
-        with pytest.raises(KeyboardInterrupt):
-            publish(poll, tally, ledger=ledger)
-        assert ledger.history() == []
-        return
-    release = publish(poll, tally, ledger=ledger)
-    assert isinstance(release.model, LinearModel)
-    assert ledger.open_charges() == []
-    assert [entry.digest for entry in ledger.history()] == [release.digest]
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        publish(poll, tally, ledger=ledger)
+    assert isinstance(stopped.value, Stopped) is after
+    assert len(ledger.history()) == after
+    if after:
+        release = stopped.value.release
+        assert isinstance(release.model, LinearModel)
+        assert ledger.open_charges() == []
+        assert [entry.digest for entry in ledger.history()] == [release.digest]
 
 
 @pure_cases

@@ -73,3 +73,12 @@ def test_a_copy_of_a_column_is_no_label() -> None:
             for copy in (table[:, 0], table[:, -1])
         ]
         assert all(both), "neither of the two was the label"
+
+
+def test_huge_numbers_in_a_column_overflow_nowhere() -> None:
+    rng = np.random.default_rng(5)
+    table = np.hstack([rng.standard_normal((100, 3)), one_hot(rng.integers(0, 4, 100), 4)])
+    table[:, 0] *= 1e200
+    public = AuxiliarySet(table, (0, 1), preprocessing=half_whiten(table, 2))
+    with np.errstate(all="raise", under="ignore"):
+        assert len(label_rows(public, np.random.default_rng(6))) == 12

@@ -26,6 +26,15 @@ COMMANDS = tuple(name for members in PANELS.values() for name in members)
 MISSING = (
     "The command line needs a few more packages. Install them with: pip install 'ostraka[cli]'"
 )
+SPENDS = (["learn"], ["release"])
+STOPPED = (
+    "Interrupted. No file was left half-written; finished parts are kept, and the same command "
+    "goes on from there."
+)
+SPENDING = (
+    "Interrupted. No file was left half-written. If a ledger was charged already, ostraka ledger "
+    "history shows a charge without a release."
+)
 
 
 def main() -> NoReturn:
@@ -58,16 +67,13 @@ def main() -> NoReturn:
         if code is None:
             raise
         if isinstance(error, InputError) and not error.outcome:
-            spends = sys.argv[1:2] in (["learn"], ["release"])
+            spends = sys.argv[1:2] in SPENDS
             error.outcome = NOTHING_HAPPENED if spends else "Nothing was written."
         console.print("[bold red]Error:[/] ", end="")
         console.print(explain(error), markup=False)
         sys.exit(code)
     if left == INTERRUPTED:
-        console.print(
-            "Interrupted. No file was left half-written; finished parts are kept, and the same "
-            "command goes on from there."
-        )
+        console.print(SPENDING if sys.argv[1:2] in SPENDS else STOPPED)
     sys.exit(left if isinstance(left, int) else 0)
 
 

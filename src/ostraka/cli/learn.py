@@ -159,6 +159,7 @@ def learn(
     from ostraka.files import check_distinct, check_new, check_writable
     from ostraka.party.training.named import named
     from ostraka.public.describe import describe_columns, read_description
+    from ostraka.publishing import Stopped
     from ostraka.release import Release
 
     check_new(out, force)
@@ -243,7 +244,12 @@ def learn(
         warnings.simplefilter("ignore")  # `_report` says what else there is to say
         for kind in (InputWarning, LedgerWarning):
             warnings.simplefilter("always", kind)
-        estimator.fit(table.samples, table.labels, parties=table.parties, auxiliary=public.samples)
+        try:
+            estimator.fit(
+                table.samples, table.labels, parties=table.parties, auxiliary=public.samples
+            )
+        except Stopped as stopped:  # paid for: it must not be lost
+            warnings.warn(str(stopped), InputWarning, stacklevel=1)
     assert isinstance(estimator.release_, Release)
     try:
         save(estimator.release_, out)

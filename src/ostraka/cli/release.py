@@ -242,10 +242,14 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
     from ostraka.cli.inspect import answers, price, print_evaluation
     from ostraka.expect.advice import few
     from ostraka.methods.after_noise.shift import remark
-    from ostraka.publishing import publish
+    from ostraka.publishing import Stopped, publish
     from ostraka.release import Release
 
-    released = publish(poll, tally, ledger=ledger)
+    stopped = None
+    try:
+        released = publish(poll, tally, ledger=ledger)
+    except Stopped as error:  # paid for: it must not be lost
+        released, stopped = error.release, str(error)
     assert isinstance(released, Release)
     save(released, out)
     cost = f"{price(released)} {say_charged(ledger)}"
@@ -254,7 +258,7 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
     if poll.judged is not None:
         return
     told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
-    for each in (few(poll, tally.n_units), told):
+    for each in (stopped, few(poll, tally.n_units), told):
         if each is not None:
             print_mind(each.replace("shift=True", "--shift"))
 

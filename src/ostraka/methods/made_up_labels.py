@@ -128,6 +128,9 @@ def _of_columns(
 def _is_copied(labels: Indices, rest: Array) -> bool:
     """Whether a line through the other columns tells nearly every label, as a copy of it would."""
     answers = np.eye(labels.max() + 1)[labels]
+    # Of range 1 first: columns may hold numbers whose squares overflow.
+    ranges = np.abs(rest).max(axis=0)
+    rest = rest / np.where(ranges > 0.0, ranges, 1.0)
     spread = rest.std(axis=0)
     white = (rest - rest.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     gram = white.T @ white / len(white) + np.eye(white.shape[1]) / len(white)

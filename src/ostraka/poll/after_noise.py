@@ -123,7 +123,7 @@ def _expect(poll: Poll, mean: Array, mechanism: Mechanism, model: Model) -> floa
     fair = model
     if method.objective != "accuracy":
         plain = replace(poll, method=replace(method, objective="accuracy"))
-        fair = plain.model(mean, mechanism)
+        fair = plain.model(mean, mechanism, taught=not isinstance(model, LinearModel))
     chosen = model.probabilities(method.features).argmax(axis=1)
     own = np.take_along_axis(fair.probabilities(method.features), chosen[:, np.newaxis], axis=1)
     return float(own.mean())
