@@ -96,10 +96,11 @@ def test_worlds_of_columns_leave_out_the_column_that_is_the_label() -> None:
     """A column that others do not tell cannot be learnt, and one that they tell can."""
     rng = np.random.default_rng(0)
     told = rng.choice(["a", "b", "c"], 400)
+    guess = np.where(rng.random(400) < 0.6, told, rng.choice(["a", "b", "c"], 400))
     table = pd.DataFrame(
         {
             "told": told,
-            "tells": [f"of {each}" for each in told],
+            "tells": [f"of {each}" for each in guess],
             "other": rng.choice(["d", "e", "f"], 400),
         }
     )
@@ -109,7 +110,7 @@ def test_worlds_of_columns_leave_out_the_column_that_is_the_label() -> None:
     assert widths == [6, 6, 6], "the three values of a column are left out together"
     gained = sorted(world.without_privacy() - world.guess() for world in by_column)
     assert gained[0] < 0.1
-    assert gained[1] > 0.3
+    assert gained[1] > 0.2
 
 
 def test_which_worlds_there_are_depends_on_what_columns_are() -> None:
