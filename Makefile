@@ -82,9 +82,10 @@ compare: .venv/dev
 	$(BIN)/ostraka compare comparison/tables/fars-states.csv --label-column INJURY_SEVERITY --party-column party --public-rows 5000 $(NATURAL) --out docs/comparison/fars-states
 	$(BIN)/ostraka compare comparison/tables/bank-groups.csv --label-column y --party-column party --public-rows 3000 $(NATURAL) --out docs/comparison/bank-groups
 	$(BIN)/ostraka compare comparison/tables/bank-dealt.csv --label-column y --parties 300 --samples-each 100 --public-rows 3000 $(NATURAL) --out docs/comparison/bank-dealt
-NATURAL := --methods auto,moments,cells,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
-KDD_METHODS := auto,moments,cells,consensus-paper,batch,soft,avg,pate,dp-gd,dp-fedavg,local-dp,pooled
-URLS_METHODS := auto,moments,cells,consensus,consensus-paper,batch,soft,avg,pate,pate-confident,dp-gd,dp-fedavg,dp-gd-public,local-dp,pooled
+	$(BIN)/python docs/comparison/regret.py docs/comparison > docs/comparison/regret.md
+NATURAL := --methods auto,moments,cells,commonest,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
+KDD_METHODS := auto,moments,cells,commonest,consensus-paper,batch,soft,avg,pate,dp-gd,dp-fedavg,local-dp,pooled
+URLS_METHODS := auto,moments,cells,commonest,consensus,consensus-paper,batch,soft,avg,pate,pate-confident,dp-gd,dp-fedavg,dp-gd-public,local-dp,pooled
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -266,7 +266,7 @@ def test_squares_of_parties_that_are_alike_tell_their_shares(n_classes: int) -> 
     mean = made.mechanism.mean(made.total(world))
     shares, deviation = made.method.class_shares(mean, made.mechanism)
     assert np.abs(shares - np.bincount(labels, minlength=n_classes) / 10).max() < 1e-3
-    assert deviation < 1e-3
+    assert abs(deviation - cells.UNLIKE) < 1e-3, "nobody knows that they are alike"
 
 
 def test_squares_keep_the_commonest_class_above_noise_where_shares_do_not() -> None:

@@ -84,6 +84,8 @@ WITHIN = 0.5
 """How much of what mixed cells seem to lose a model of separated classes tells apart."""
 MISFIT = 0.1
 """Variance of a cell's label mass that no line explains, over its squared mass."""
+UNLIKE = 0.05
+"""How far the roots of squares typically are from the shares, because parties differ."""
 LEAST_SHARE = 0.1
 """A cell keeps at least this much of its public mass."""
 ROWS_AT_ONCE = 2**18
@@ -235,7 +237,8 @@ class Cells:
 
     def class_shares(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
         """How common each class is, added up over the cells, and the deviation of that."""
-        return self._add_up(self._unsquare(mean, mechanism), mechanism)
+        shares, off = self._add_up(self._unsquare(mean, mechanism), mechanism)
+        return shares, math.hypot(off, UNLIKE) if self.squared else off
 
     def _add_up(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
         off = math.sqrt(2.0 * len(self.centres)) * mechanism.noise_scale / mechanism.divisor
