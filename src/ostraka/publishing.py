@@ -190,7 +190,7 @@ def _outcome(
         certificate=certificate,
         statistic=mean if refittable else None,
         shift=poll.surprise(mean, mechanism),
-        outlook=poll.outlook(mean, mechanism, model),
+        outlook=poll.outlook(mean, mechanism),
         keep_back=poll.keep_back,
         poll=poll.detach(),
     )

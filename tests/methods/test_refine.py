@@ -15,6 +15,8 @@ from ostraka.errors import ParameterError
 from ostraka.mechanism import Rehearsal
 from ostraka.methods.after_noise.denoise import onto_simplex
 from ostraka.methods.after_noise.kernel import learn_kernel
+from ostraka.methods.after_noise.posterior import correct_softmax
+from ostraka.methods.after_noise.student import softmax
 from ostraka.methods.base import Work
 from ostraka.methods.refine import SURE
 from ostraka.party.products import own_products
@@ -26,6 +28,7 @@ from ostraka.public.task import Task
 from ostraka.publishing import publish
 from ostraka.release import Rehearsed, Release
 from ostraka.release.model import LinearModel
+from ostraka.release.outlook import Outlook
 from ostraka.solve.losses import Array
 from ostraka.tally import Tally
 from tests.laws.cases import _start
@@ -85,18 +88,48 @@ def test_searched_parties_stay_within_the_certificate(
     assert farthest(vectors) <= made.ball.diameter**2
 
 
+def unsure(public: AuxiliarySet) -> Release:
+    """A start that knows how often it is right, and finds that classes overlap."""
+    return replace(_start(public), outlook=Outlook(accuracy=0.6, off=0.05))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_where_classes_overlap_parties_stay_within_the_certificate_and_nearly_reach_it(
+    n_classes: int,
+) -> None:
+    public = auxiliary(n_classes)
+    for epsilon, samples_each in itertools.product((0.01, 1.0, 100.0), (1, 5, 200)):
+        made = planned_for(
+            n_classes, epsilon=epsilon, samples_each=samples_each, start=unsure(public)
+        )
+        assert made.method.soft
+        vectors = made.sent(list(extreme_parties(made, n_classes)))
+        share = (
+            farthest(vectors)
+            * Fraction(made.mechanism.grid) ** 2
+            / Fraction(made.mechanism.sensitivity) ** 2
+        )
+        assert share <= 1
+        assert share >= Fraction(0.9) ** 2 or epsilon < 1.0
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_residuals_against_their_definition(n_classes: int) -> None:
-    recipe = planned_for(n_classes).method
+@pytest.mark.parametrize("soft", [False, True])
+def test_residuals_against_their_definition(n_classes: int, soft: bool) -> None:
+    start = unsure if soft else _start
+    recipe = planned_for(n_classes, start=start(auxiliary(n_classes))).method
+    assert recipe.soft is soft
     rng = np.random.default_rng(3)
     rows, labels = unit_rows(rng, 20, 6), rng.integers(0, n_classes, 20)
-    expected = (np.eye(n_classes)[labels] - onto_simplex(rows @ recipe.guess)) @ recipe.contrasts
+    guesses = (softmax if soft else onto_simplex)(rows @ recipe.guess)
+    expected = (np.eye(n_classes)[labels] - guesses) @ recipe.contrasts
     # The bound is rounding to 25 bits, times a sharpened start.
     assert np.abs(recipe.residuals(rows, labels) - expected).max() <= 1e-5
 
 
-def test_residuals_of_a_row_do_not_depend_on_others() -> None:
-    recipe = PLANS[5].method
+@pytest.mark.parametrize("soft", [False, True])
+def test_residuals_of_a_row_do_not_depend_on_others(soft: bool) -> None:
+    recipe = planned_for(5, start=unsure(auxiliary(5))).method if soft else PLANS[5].method
     rng = np.random.default_rng(4)
     rows, labels = unit_rows(rng, 300, 6), rng.integers(0, 5, 300)
     together = recipe.residuals(rows, labels)
@@ -202,6 +235,51 @@ def test_a_second_round_betters_the_first() -> None:
         found.append((first.score(public.samples, truth), second.score(public.samples, truth)))
     first_mean, second_mean = np.mean(found, axis=0)
     assert second_mean > first_mean + 0.01
+
+
+def overlapping(n: int, seed: int) -> tuple[Array, Array]:
+    """Rows whose labels are drawn from a softmax model."""
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([0.35 * rng.standard_normal((n, 5)), np.full(n, 0.4)])
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    weights = 3.0 * np.random.default_rng(1).standard_normal((6, 3))
+    return rows, (rows @ weights + rng.gumbel(size=(n, 3))).argmax(axis=1)
+
+
+def test_where_classes_overlap_a_second_round_mends_what_few_public_rows_bent() -> None:
+    """Of 60 public rows `moments` learns how features vary, and no more; gradients of private
+    rows do not need to know.
+    """
+    public = AuxiliarySet(overlapping(60, 2)[0], (0, 1, 2))
+    rows, labels = overlapping(20_000, 3)
+    world = [(rows[j::500], labels[j::500]) for j in range(500)]
+    test, truth = overlapping(20_000, 4)
+    found = []
+    for seed in range(4):
+        options = {"epsilon": 20.0, "samples_each": 40}
+        start = released("moments", public, world, seed, **options)
+        poll, tally = polled("refine", public, world, start=start, **options)
+        assert poll.method.soft  # type: ignore[attr-defined]
+        end = publish(poll, tally, Rehearsal(seed))
+        scores = [
+            -np.log(each.predict_proba(test)[np.arange(len(truth)), truth]).mean()
+            for each in (start, end)
+        ]
+        found.append(scores)
+    first, second = np.mean(found, axis=0)
+    assert second < first - 0.005
+
+
+def test_a_correction_is_the_slope_of_the_private_loss() -> None:
+    """Whatever the auxiliary rows are: where nothing is left, nothing moves."""
+    rng = np.random.default_rng(9)
+    white, scores = rng.standard_normal((50, 4)), rng.standard_normal((50, 3))
+    still = correct_softmax(white, scores, np.zeros((4, 3)), np.full(4, 0.1))
+    assert np.abs(still).max() < 1e-12
+    left = rng.standard_normal((4, 3)) * 1e-4
+    left -= left.mean(axis=1, keepdims=True)
+    moved = correct_softmax(white, scores, left, np.full(4, 0.1))
+    assert float(np.sum(moved * left)) > 0.9 * np.linalg.norm(moved) * np.linalg.norm(left) * 0.9
 
 
 def test_with_a_shift_the_auxiliary_rows_do_not_have_the_last_word() -> None:

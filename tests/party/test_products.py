@@ -11,7 +11,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostraka.party.products import FACTOR_BITS, own_nearness, own_products, row_products
+from ostraka.party.products import (
+    FACTOR_BITS,
+    own_nearness,
+    own_products,
+    own_softmax,
+    row_products,
+)
 from ostraka.solve.losses import Array
 
 
@@ -125,3 +131,21 @@ def test_a_power_by_the_squares_of_tiny_entries_is_caught() -> None:
 
     with np.errstate(all="ignore"):
         assert rows_interfere(mutant)
+
+
+def test_a_rows_softmax_does_not_depend_on_other_rows_and_is_nearly_right() -> None:
+    rng = np.random.default_rng(6)
+    scores = rng.standard_normal((500, 7)) * np.geomspace(1e-3, 1e3, 500)[:, np.newaxis]
+    whole = own_softmax(scores)
+    for start, stop in [(0, 1), (1, 3), (5, 12), (100, 164), (3, 500), (0, 499)]:
+        for part in (scores[start:stop], np.asfortranarray(scores[start:stop])):
+            assert (own_softmax(part) == whole[start:stop]).all()
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    assert np.abs(whole - powers / powers.sum(axis=1, keepdims=True)).max() < 2.0**-21
+
+
+def test_scores_beyond_all_doubles_have_a_softmax() -> None:
+    scores = np.array([[np.nan, 1.0], [np.inf, 0.0], [-np.inf, np.inf], [1e308, -1e308]])
+    found = own_softmax(scores)
+    assert np.abs(found - [[0.26894, 0.73106], [1, 0], [0, 1], [1, 0]]).max() < 1e-4
+    assert own_softmax(np.zeros((0, 3))).shape == (0, 3)

@@ -38,7 +38,6 @@ from ostraka.experiments.tasks import (
 from ostraka.experiments.trial import Measured, run_trial
 from ostraka.files import write_atomically
 from ostraka.mechanism.laws import Exact
-from ostraka.methods.after_noise.student import sureness
 from ostraka.methods.base import Options, Work
 from ostraka.methods.choose import create
 from ostraka.party.training.votes import count_linear_votes
@@ -46,7 +45,6 @@ from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.release import Rehearsed
 from ostraka.release.certificate import FROM_A_SEED
-from ostraka.release.scoring import Model
 from ostraka.tally import Tally
 from ostraka.tally.domain import Units
 
@@ -63,8 +61,6 @@ __all__ = [
 OURS = ("auto", "moments", "cells", "commonest", "consensus", "consensus-paper", "refine")
 PURE_ONLY = ("cells", "commonest", "consensus-paper")
 """Cells have no use for a δ; `consensus-paper` is there for comparison with `soft`."""
-CALIBRATED = ("auto", "moments", "cells", "commonest")
-"""Their probabilities mean something."""
 NO_NOISE = 1e12
 """The ε that stands for 1/ε = 0."""
 PAPERS = ("batch", "soft", "avg")
@@ -336,21 +332,21 @@ def _ours(
                     shift=settings.shift,
                 )
                 if name == "refine":
-                    models = _refine(drawn, make, epsilon, generator, settings.draws)
+                    drawn_models = _refine(drawn, make, epsilon, generator, settings.draws)
                 elif name.startswith("consensus"):
                     poll = make("consensus", epsilon)
                     total = votes(name == "consensus-paper")
-                    models = _shake(poll, total, generator, settings.draws)
+                    drawn_models = _shake(poll, total, generator, settings.draws)
                 else:
                     poll = make(name, epsilon)
-                    models = _shake(poll, _sum_up(poll, drawn), generator, settings.draws)
-                test, public = drawn.test, drawn.auxiliary.features
+                    drawn_models = _shake(poll, _sum_up(poll, drawn), generator, settings.draws)
+                test = drawn.test
                 found = [
-                    judge_scores(model.score_features(test.features), test) for model in models
+                    judge_scores(each.model.score_features(test.features), test)
+                    for each in drawn_models
                 ]
-                told: tuple[float, ...] = ()
-                if name in CALIBRATED:
-                    told = tuple(sureness(model.probabilities(public)) for model in models)
+                said = [each.outlook.accuracy for each in drawn_models]
+                told = tuple(each for each in said if each is not None)
                 promise = "delta" if delta else "pure"
                 yield replace(_measured(name, promise, inverse, found), told=told)
 
@@ -411,13 +407,23 @@ def _sum_up(poll: Poll, drawn: Split) -> Units:
     return tally.total
 
 
-def _shake(poll: Poll, total: Units, generator: np.random.Generator, n_draws: int) -> list[Model]:
-    """One model for each draw of noise."""
+def _shake(
+    poll: Poll, total: Units, generator: np.random.Generator, n_draws: int
+) -> list[Rehearsed]:
+    """One outcome for each draw of noise."""
     mechanism = poll.mechanism(poll.expected_units)
     vector: Exact = poll.method.statistic(total, mechanism)
     drawn = mechanism.law.rehearse(generator, n_draws)
     means = (mechanism.mean([q + int(z) for q, z in zip(vector, row)]) for row in drawn)
-    return [poll.model(mean, mechanism) for mean in means]
+    certificate = replace(poll.certificate(poll.expected_units), randomness=FROM_A_SEED)
+    return [
+        Rehearsed(
+            model=poll.model(mean, mechanism),
+            certificate=certificate,
+            outlook=poll.outlook(mean, mechanism),
+        )
+        for mean in means
+    ]
 
 
 def _refine(
@@ -426,7 +432,7 @@ def _refine(
     epsilon: float,
     generator: np.random.Generator,
     n_draws: int,
-) -> list[Model]:
+) -> list[Rehearsed]:
     """Two rounds, with half of ε and δ each."""
     half = partial(
         make,
@@ -434,10 +440,8 @@ def _refine(
         delta=make.keywords["delta"] / 2.0,  # type: ignore[attr-defined]
     )
     first = half("auto")
-    total = _sum_up(first, drawn)
-    certificate = replace(first.certificate(len(drawn.parties)), randomness=FROM_A_SEED)
-    models = []
-    for model in _shake(first, total, generator, n_draws):
-        second = half("refine", start=Rehearsed(model=model, certificate=certificate))
-        models += _shake(second, _sum_up(second, drawn), generator, 1)
-    return models
+    outcomes = []
+    for start in _shake(first, _sum_up(first, drawn), generator, n_draws):
+        second = half("refine", start=start)
+        outcomes += _shake(second, _sum_up(second, drawn), generator, 1)
+    return outcomes

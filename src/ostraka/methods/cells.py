@@ -46,7 +46,7 @@ from ostraka.methods.after_noise.denoise import onto_simplex, uniform
 from ostraka.methods.after_noise.line import Line
 from ostraka.methods.after_noise.posterior import SEPARATED, likely_shares, spread
 from ostraka.methods.after_noise.shift import ALARM, shrink, surprise
-from ostraka.methods.after_noise.student import add_bias, aim_at, soften, sureness, teach
+from ostraka.methods.after_noise.student import Fitted, add_bias, soften, sureness, teach
 from ostraka.methods.base import (
     Block,
     Options,
@@ -57,7 +57,7 @@ from ostraka.methods.base import (
     public_features,
     whole,
 )
-from ostraka.methods.noisy_sum import differences, hidden_ball
+from ostraka.methods.noisy_sum import hidden_ball
 from ostraka.party.products import own_products
 from ostraka.party.quiet import quietly
 from ostraka.party.rows import Parties
@@ -193,6 +193,10 @@ class Cells:
         return whole(total)
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:
+        """Those of the model, aimed at the objective."""
+        return self.fit(mean, mechanism).aim(self.objective, self.features)
+
+    def fit(self, mean: Array, mechanism: Mechanism) -> Fitted:
         """The most probable line through the cells' label masses, beyond the class shares.
 
         Where classes hardly overlap, a student of it.
@@ -201,16 +205,15 @@ class Cells:
         rows = self._shares(mean, mechanism)
         weighted = uniform(self.features) if rows is None else rows
         line, centre = self._line(mean, mechanism, weighted), weighted @ self.features
-        fitted = line.fit(self.penalty)
-        fitted = add_bias(self.features, fitted, line.shares - centre @ fitted)
-        scores = self.features @ fitted
+        weights = line.fit(self.penalty)
+        weights = add_bias(self.features, weights, line.shares - centre @ weights)
+        scores = apart = self.features @ weights
         trained = labels_again(self.student, line.strength > SEPARATED)
         if trained:
-            fitted = teach(self.features, scores, line.shares, self.penalty, rows)
-        answers = self.features @ fitted
-        sure = self._sureness(mean, mechanism, scores, answers, weighted, trained)
-        fitted = fitted * soften(answers, partial(sureness, rows=rows), sure)
-        return differences(aim_at(self.objective, self.features, fitted, line.shares))
+            weights, apart = teach(self.features, scores, line.shares, self.penalty, rows)
+        sure = self._sureness(mean, mechanism, scores, apart, weighted, trained)
+        factor = soften(apart, partial(sureness, rows=rows), sure)
+        return Fitted(weights=factor * weights, apart=factor * apart, shares=line.shares, rows=rows)
 
     def separates(self, mean: Array, mechanism: Mechanism) -> bool:
         """Whether classes hardly overlap, as far as what was released tells."""

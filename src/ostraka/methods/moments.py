@@ -49,8 +49,8 @@ from ostraka.methods.after_noise.denoise import signal_shares, uniform
 from ostraka.methods.after_noise.posterior import Evidence, fit_softmax, likely_shares, spread
 from ostraka.methods.after_noise.shift import ALARM, shrink, surprise, tilt
 from ostraka.methods.after_noise.student import (
+    Fitted,
     add_bias,
-    aim_at,
     covary,
     soften,
     softmax,
@@ -67,7 +67,7 @@ from ostraka.methods.base import (
     public_features,
     whole,
 )
-from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
+from ostraka.methods.noisy_sum import hidden_ball, numbers_sent
 from ostraka.methods.party_means import party_covariances
 from ostraka.methods.party_vectors import choose_directions, lengthen, round_blocks
 from ostraka.methods.simulated import SimulatedParties
@@ -219,19 +219,24 @@ class Moments:
         return whole(total)
 
     def weights(self, mean: Array, mechanism: Mechanism) -> Array:
+        """Those of the model, aimed at the objective."""
+        return self.fit(mean, mechanism).aim(self.objective, self.features)
+
+    def fit(self, mean: Array, mechanism: Mechanism) -> Fitted:
         """The most probable model; where classes hardly overlap, a student of it."""
         found = self._evidence(mean, mechanism)
         white = self.features @ self.whitening - self.centre
         rows, penalties = self._rows(white, mean, mechanism), found.penalties(self.penalty)
         slopes, bias = fit_softmax(white, found.target, found.shares, penalties, rows)
-        if not labels_again(self.student, found.separated):
-            bias = bias - self.centre @ slopes
-            fitted = add_bias(self.features, self.whitening @ slopes, bias)
-            return differences(aim_at(self.objective, self.features, fitted, found.shares))
         scores = white @ slopes + bias
-        taught = teach(self.features, scores, found.shares, self.penalty, rows)
-        taught *= self._surer(found, slopes, penalties, scores, taught, rows)
-        return differences(aim_at(self.objective, self.features, taught, found.shares))
+        if labels_again(self.student, found.separated):
+            weights, apart = teach(self.features, scores, found.shares, self.penalty, rows)
+            factor = self._surer(found, slopes, penalties, scores, apart, rows)
+            weights, apart = factor * weights, factor * apart
+        else:
+            bias = bias - self.centre @ slopes
+            weights, apart = add_bias(self.features, self.whitening @ slopes, bias), scores
+        return Fitted(weights=weights, apart=apart, shares=found.shares, rows=rows)
 
     def _surer(
         self,
@@ -239,7 +244,7 @@ class Moments:
         slopes: Array,
         penalties: Array,
         scores: Array,
-        taught: Array,
+        answers: Array,
         rows: Array | None,
     ) -> float:
         """How sure a student may be.
@@ -254,7 +259,7 @@ class Moments:
         # Not own**2, which raises where it overflows.
         trust = 0.5 * own * own / max(own * own + 4.0 * variance, np.finfo(np.float64).tiny)
         aim = own + trust * max(0.0, told - own)
-        answers, doubt = self.features @ taught, 1.0 - sureness(softmax(scores), rows)
+        doubt = 1.0 - sureness(softmax(scores), rows)
         return min(
             soften(answers, partial(covary, centred, rows=rows), aim),
             soften(answers, partial(sureness, rows=rows), 1.0 - LEAST_DOUBT * doubt),

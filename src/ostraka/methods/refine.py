@@ -5,9 +5,10 @@ explain.
 
     letter  name here    meaning
     W₀      –            the model of an earlier release, p×K
-    t       –            a public factor that makes W₀ as sure of the auxiliary samples as `SURE`
-    s(x)    guesses      the nearest point of the simplex to t·W₀ᵀx: the start's soft labels
+    s(x)    guesses      the start's soft labels: its own probabilities where classes overlap
+                         (`soft`), and else the nearest point of the simplex to t·W₀ᵀx
                          [Martins and Astudillo 2016, sparsemax]
+    t       –            a public factor that makes W₀ as sure of the auxiliary samples as `SURE`
     Y_j     –            (1/n_j) Σ_i z_i (e_{y_i} − s(x_i))ᵀQ: what party j sends,
                          shortened and rounded
 
@@ -18,11 +19,12 @@ rehearsal.
 
 Why it helps: where the start is right, a party sends next to nothing, so the ball is small, and so
 is the noise. The correction is the slope of the loss on private rows, so it does not matter how far
-auxiliary rows are from them. It takes one step of Newton's method, with the curvature from the
-auxiliary set, then one step of self-training as in the other methods; with `shift` a whole step
-and no self-training, which would give unlike auxiliary rows the last word. It pays where the first
-round is already accurate: at large ε, with many parties. One such round is enough: a third would
-find less than it costs.
+auxiliary rows are from them, or how few there are. Where classes overlap, it is taken to the most
+probable softmax model, as in `moments`. Where they hardly do, it is one step of Newton's method,
+with the curvature from the auxiliary set, then one step of self-training as in the other methods;
+with `shift` a whole step and no self-training, which would give unlike auxiliary rows the last
+word. It pays where the first round is already accurate: at large ε, with many parties. One such
+round is enough: a third would find less than it costs.
 """
 
 from __future__ import annotations
@@ -39,7 +41,15 @@ from ostraka.errors import ParameterError
 from ostraka.mechanism.geometry import class_basis
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
-from ostraka.methods.after_noise.denoise import onto_simplex, self_train
+from ostraka.methods.after_noise.apart import ridge_apart
+from ostraka.methods.after_noise.denoise import onto_simplex, self_train, signal_shares
+from ostraka.methods.after_noise.posterior import (
+    RAREST,
+    Evidence,
+    correct_softmax,
+    spread,
+)
+from ostraka.methods.after_noise.student import Fitted, soften, softmax, sureness, teach
 from ostraka.methods.base import (
     Block,
     Options,
@@ -51,11 +61,11 @@ from ostraka.methods.base import (
     public_features,
     whole,
 )
-from ostraka.methods.noisy_sum import differences, hidden_ball, numbers_sent
+from ostraka.methods.noisy_sum import hidden_ball, numbers_sent
 from ostraka.methods.party_means import party_means
 from ostraka.methods.party_vectors import choose_directions, round_blocks
 from ostraka.methods.simulated import SimulatedParties
-from ostraka.party.products import own_products
+from ostraka.party.products import own_products, own_softmax
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.promise import Promise
@@ -84,6 +94,13 @@ STEP, STEP_ALONE = 0.5, 1.0
 Self-training would make more of a whole step than there is in it.
 """
 LEAST_CURVATURE = 0.02
+CLEAR = 0.75
+"""A start that explains more than this of how labels vary has found classes that hardly overlap.
+"""
+MISSED = 0.1
+"""Of how labels vary, a start may have missed this share, whatever is known: what it has missed
+does not lie where it looked first.
+"""
 
 
 @final
@@ -95,7 +112,7 @@ class Refine:
 
     features: Array = field(repr=False)
     guess: Array
-    """t·W₀."""
+    """t·W₀, or W₀ itself where it is soft."""
     whitening: Array
     damped: Array
     """U_k diag(√c/(c + τ)), with the mean of c for τ: from whitened coordinates to weights.
@@ -113,6 +130,10 @@ class Refine:
     """What learns the fitted model's answers; by default a line."""
     penalty: float | None = None
     """The penalty of the last fit, if it was set."""
+    sure: float | None = None
+    """How often the start takes itself to be right, where it says so."""
+    soft: bool = False
+    """Whether classes overlap, by what the start says of the auxiliary set."""
 
     def __post_init__(self) -> None:
         _ = self.start
@@ -134,11 +155,14 @@ class Refine:
         auxiliary, features = public_features(public, cls.name)
         start = _check_start(options.start, auxiliary, promise)
         n_classes, whitening = auxiliary.n_classes, Whitening.of(features)
-        guess, contrasts = _sharpen(start.model.linear.weights, features), class_basis(n_classes)
+        guess, contrasts = _columns(start.model.linear.weights), class_basis(n_classes)
+        soft = _is_soft(start, features, guess)
+        if not soft:
+            guess = _sharpen(guess, features)
         simulated = SimulatedParties.of(
             features @ whitening.map(whitening.rank),
             options.samples_each,
-            _residuals(onto_simplex(own_products(features, guess)), contrasts),
+            _residuals(_guess(features, guess, soft=soft), contrasts),
         )
         chosen = choose_directions(
             simulated, whitening, len(features), n_classes, n_units, promise, signal=CONTRAST
@@ -156,8 +180,10 @@ class Refine:
             clip_factor=chosen.clip_factor,
             start_digest=start.digest,
             start_certificate=start.certificate.to_json(),
-            student=_choose_student(options, start),
+            student=_choose_student(options, start, soft=soft),
             penalty=options.penalty,
+            sure=start.outlook.accuracy,
+            soft=soft,
         )
 
     @property
@@ -195,8 +221,8 @@ class Refine:
         return found
 
     def guesses(self, features: Any) -> Array:
-        """s(x), a row for each sample."""
-        return onto_simplex(own_products(features, self.guess))
+        """s(x), a row for each sample, from that row alone."""
+        return _guess(features, self.guess, soft=self.soft)
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise (or a Gaussian) for two vectors of the ball."""
@@ -208,17 +234,57 @@ class Refine:
         """The sum itself."""
         return whole(total)
 
-    def weights(self, mean: Array, mechanism: Mechanism) -> Array:  # noqa: ARG002
-        """A Newton step from the start; then, if `student` allows, the model labels X once more."""
-        missing = mean.reshape(self.whitening.shape[1], -1) / self.clip_factor
+    def weights(self, mean: Array, mechanism: Mechanism) -> Array:
+        """Those of the model."""
+        return self.fit(mean, mechanism).aim("accuracy", self.features)
+
+    def fit(self, mean: Array, mechanism: Mechanism) -> Fitted:
+        """The start, corrected; then, if `student` allows, the model labels X once more."""
+        left = mean.reshape(self.whitening.shape[1], -1) / self.clip_factor @ self.contrasts.T
+        return self._correct(left, mechanism) if self.soft else self._step(left)
+
+    def _correct(self, left: Array, mechanism: Mechanism) -> Fitted:
+        """Where classes overlap: the most probable softmax model around the start."""
+        white, scores = self.features @ self.whitening, self.features @ self.guess
+        shares = np.maximum(softmax(scores).mean(axis=0), RAREST)
+        found = Evidence(
+            shares=shares / shares.sum(),
+            target=left,
+            variance=(mechanism.deviation / self.clip_factor) ** 2,
+            signal=signal_shares(1.0 / np.square(self.whitening).sum(axis=0)),
+            n_rows=len(self.features),
+            weakest=MISSED,
+        )
+        moved = correct_softmax(white, scores, left, found.penalties(self.penalty))
+        weights, apart = self.guess + self.whitening @ moved, scores + white @ moved
+        shares = softmax(apart).mean(axis=0)
+        if labels_again(self.student, False):
+            sure = sureness(softmax(apart))
+            weights, apart = teach(self.features, apart, shares, self.penalty)
+            factor = soften(apart, sureness, sure)
+            weights, apart = factor * weights, factor * apart
+        return Fitted(weights=weights, apart=apart, shares=shares)
+
+    def _step(self, left: Array) -> Fitted:
+        """Where they hardly do: one step, and a line through its answers.
+
+        It is as sure as the start is, as far as that is known, though it is often better.
+        """
         n_others = np.count_nonzero(self.guesses(self.features), axis=1) - 1.0
         curvature = max(float(n_others.mean()) / (len(self.contrasts) - 1), LEAST_CURVATURE)
         trained = labels_again(self.student, True)
         step = (STEP if trained else STEP_ALONE) / curvature
-        moved: Array = self.guess + step * self.damped @ missing @ self.contrasts.T
+        weights: Array = self.guess + step * self.damped @ left
+        apart = self.features @ weights
         if trained:
-            moved = self_train(self.features, moved, penalty=self.penalty)
-        return differences(moved)
+            n, n_classes = apart.shape
+            penalty = n_classes / n if self.penalty is None else self.penalty
+            answers = np.eye(n_classes)[apart.argmax(axis=1)]
+            weights = self_train(self.features, weights, penalty=penalty)
+            apart = ridge_apart(self.features, answers, weights, penalty)
+        factor = 1.0 if self.sure is None else soften(apart, sureness, self.sure)
+        shares = softmax(factor * apart).mean(axis=0)
+        return Fitted(weights=factor * weights, apart=factor * apart, shares=shares)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
         """None: the correction is right on private rows, however they are distributed."""
@@ -253,13 +319,33 @@ def _check_start(start: Any, auxiliary: AuxiliarySet, promise: Promise) -> Relea
     return start
 
 
-def _choose_student(options: Options, start: Release | Rehearsed) -> str:
+def _choose_student(options: Options, start: Release | Rehearsed, *, soft: bool) -> str:
     """By default one like that of the start, and none where the auxiliary set is another world."""
     if options.student != "auto":
         return options.student
-    if options.shift:
+    if options.shift or soft:
         return "none"
     return "kernel" if isinstance(start.model, KernelModel) else "auto"
+
+
+def _columns(weights: Array) -> Array:
+    """The weights of a model, p×K."""
+    return np.array(weights if weights.ndim == 2 else np.stack([-weights, weights], axis=1) / 2.0)
+
+
+def _is_soft(start: Release | Rehearsed, features: Array, weights: Array) -> bool:
+    """Whether classes overlap, by the start's own probabilities, if these mean anything."""
+    if start.outlook.accuracy is None or isinstance(start.model, KernelModel):
+        return False
+    said = softmax(features @ weights)
+    gaps = said - said.mean(axis=0)
+    explained = float(np.einsum("ij,ij->i", gaps, gaps).mean()) / spread(said.mean(axis=0))
+    return explained <= CLEAR
+
+
+def _guess(features: Any, weights: Array, *, soft: bool) -> Array:
+    scores = own_products(features, weights)
+    return own_softmax(scores) if soft else onto_simplex(scores)
 
 
 def _residuals(guesses: Array, contrasts: Array) -> Any:
@@ -278,9 +364,8 @@ def _residuals(guesses: Array, contrasts: Array) -> Any:
 
 
 def _sharpen(start: Array, features: Array) -> Array:
-    """t·W₀, p×K: t by bisection on the auxiliary set."""
-    weights = np.array(start if start.ndim == 2 else np.stack([-start, start], axis=1) / 2.0)
-    weights /= max(float(np.abs(weights).max()), np.finfo(np.float64).tiny)
+    """t·W₀: t by bisection on the auxiliary set."""
+    weights = start / max(float(np.abs(start).max()), np.finfo(np.float64).tiny)
     scores = own_products(features, weights)
     low, high = -20.0, 40.0
     for _ in range(50):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["own_nearness", "own_products", "row_products"]
+__all__ = ["own_nearness", "own_products", "own_softmax", "row_products"]
 
 NUMBERS_AT_ONCE = 2**16
 """Half a megabyte, which stays in the cache."""
@@ -22,8 +22,11 @@ FACTOR_BITS = 25
 Their product in whole numbers is below 2^51, where doubles count exactly.
 """
 COARSE_BITS, FINE_BITS = 11, 11
-"""Of a squared distance, which is at most 4: steps of 2^−22."""
-FARTHEST = 5
+"""Of an exponent: steps of 2^−22."""
+MOST = 1e300
+"""Larger scores are not told apart."""
+FARTHEST = 32
+"""Exponentials of −32 and less are about 0: the squared distance of two rows is at most 4."""
 
 
 def own_products(rows: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -77,17 +80,32 @@ def own_nearness(rows: Any, landmarks: NDArray[np.float64]) -> NDArray[np.float6
     lengths = np.linalg.norm(block, axis=1)[:, np.newaxis]
     squares = np.linalg.norm(np.ascontiguousarray(landmarks), axis=1) ** 2
     distances = lengths * lengths + squares - 2.0 * own_products(block, landmarks.T)
+    return _decay(distances)
+
+
+def own_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """About exp(s_k)/Σ_l exp(s_l), a row for each; its result depends on that row alone."""
+    scores = np.clip(np.nan_to_num(scores), -MOST, MOST)
+    powers = _decay(scores.max(axis=1, keepdims=True) - scores)
+    total = np.zeros(len(powers))
+    for column in powers.T:
+        total += column  # and not a sum along rows, in which a library chooses the order
+    return np.asarray(powers / total[:, np.newaxis])
+
+
+def _decay(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
+    """About exp(−e), number by number."""
     bits = COARSE_BITS + FINE_BITS
-    steps = np.rint(np.clip(distances, 0.0, FARTHEST - 1.0) * 2.0**bits).astype(np.int64)
+    steps = np.rint(np.clip(exponents, 0.0, FARTHEST) * 2.0**bits).astype(np.int64)
     coarse, fine = _exponentials()
-    near: NDArray[np.float64] = coarse[steps >> FINE_BITS] * fine[steps & (2**FINE_BITS - 1)]
-    return near
+    found: NDArray[np.float64] = coarse[steps >> FINE_BITS] * fine[steps & (2**FINE_BITS - 1)]
+    return found
 
 
 @cache
 def _exponentials() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of whole steps, coarse and fine; computed once, so that all rows meet the same numbers."""
-    coarse = np.exp(-np.arange(FARTHEST * 2**COARSE_BITS) * 2.0**-COARSE_BITS)
+    coarse = np.exp(-np.arange(FARTHEST * 2**COARSE_BITS + 1) * 2.0**-COARSE_BITS)
     return coarse, np.exp(-np.arange(2**FINE_BITS) * 2.0 ** -(COARSE_BITS + FINE_BITS))
 
 

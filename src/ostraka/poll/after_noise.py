@@ -56,17 +56,17 @@ def find_surprise(poll: Poll, mean: Array, mechanism: Mechanism) -> float | None
         return None
 
 
-def find_outlook(poll: Poll, mean: Array, mechanism: Mechanism, model: Model) -> Outlook:
+def find_outlook(poll: Poll, mean: Array, mechanism: Mechanism) -> Outlook:
     """How good the model is, as far as anybody knows: see `Poll.outlook`."""
     came = mechanism.divisor >= ENOUGH * poll.expected_units
     rehearsed = poll.forecast if came else None  # of so many more it says nothing
-    count_classes = getattr(poll.method, "class_shares", None)
-    if count_classes is None:
+    method: Any = poll.method
+    if not hasattr(method, "class_shares"):
         return Outlook(kept=rehearsed)
     try:
         with np.errstate(all="ignore"):
-            shares, deviation = count_classes(mean, mechanism)
-            accuracy = _expect(poll, mean, mechanism, model)
+            shares, deviation = method.class_shares(mean, mechanism)
+            accuracy = method.fit(mean, mechanism).expect(method.objective)
     except (ArithmeticError, np.linalg.LinAlgError):
         return Outlook(kept=rehearsed)
     if not (np.isfinite(shares).all() and math.isfinite(deviation) and math.isfinite(accuracy)):
@@ -115,15 +115,3 @@ def _fit(poll: Poll, mean: Array, mechanism: Mechanism) -> LinearModel:
         weights = np.zeros(poll.task.weight_shape)
     weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
     return LinearModel(task=poll.task, weights=weights)
-
-
-def _expect(poll: Poll, mean: Array, mechanism: Mechanism, model: Model) -> float:
-    """How often the model's choices are right, by the probabilities of what was released."""
-    method: Any = poll.method
-    fair = model
-    if method.objective != "accuracy":
-        plain = replace(poll, method=replace(method, objective="accuracy"))
-        fair = plain.model(mean, mechanism, taught=not isinstance(model, LinearModel))
-    chosen = model.probabilities(method.features).argmax(axis=1)
-    own = np.take_along_axis(fair.probabilities(method.features), chosen[:, np.newaxis], axis=1)
-    return float(own.mean())

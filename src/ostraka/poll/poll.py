@@ -392,9 +392,9 @@ class Poll:
         """How unlike private and auxiliary samples are, from what was released."""
         return after_noise.find_surprise(self, mean, mechanism)
 
-    def outlook(self, mean: Array, mechanism: Mechanism, model: Model) -> Outlook:
+    def outlook(self, mean: Array, mechanism: Mechanism) -> Outlook:
         """What the poll and what was released say about how good the model is."""
-        return after_noise.find_outlook(self, mean, mechanism, model)
+        return after_noise.find_outlook(self, mean, mechanism)
 
     def remake(
         self,

@@ -67,8 +67,8 @@ class LinearModel:
     def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
         """The model's probabilities, a column per class.
 
-        Those of `auto`, `moments` and `cells` are calibrated on what was released; after the noise
-        of other methods they are not.
+        Those of `auto`, `moments`, `cells`, and of a `refine` that starts from one of them, are
+        calibrated on what was released; after the noise of other methods they are not.
         """
         return softmax(self.scores(samples))
 

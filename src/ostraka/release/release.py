@@ -136,7 +136,8 @@ class _Outcome:
     def predict_proba(self, samples: Samples) -> NDArray[np.float64]:
         """The model's probabilities, a column per class.
 
-        Calibrated for `auto`, `moments` and `cells`; after the noise of other methods not.
+        Calibrated for `auto`, `moments`, `cells` and a `refine` that starts from one of them; after
+        the noise of other methods not.
         """
         return self.model.predict_proba(samples)
 

@@ -10,8 +10,9 @@ It costs no budget, as nothing private is left in it.
     β       –            minimises ‖Y − k(X, l)β‖² + α·βᵀk(l, l)β   [Nyström; Williams and Seeger]
 
 Then, as for a linear student, a constant makes classes as common on average as the teacher's
-probabilities say, and a factor makes the student as sure as its teacher: what a release says of its
-own accuracy stays what it was, although the student is often better.
+probabilities say, and a factor makes the student as sure as its teacher, of rows that neither has
+learnt from (`apart`): what a release says of its own accuracy stays what it was, although the
+student is often better.
 
 Where classes hardly overlap, the auxiliary rows lie in clumps. The line that noise has bent cuts
 through the edges of some; a smooth function of nearness follows most rows of a clump and so mends
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from ostraka.mechanism.mechanism import Mechanism
+from ostraka.methods.after_noise.apart import hold_out, own_moves
 from ostraka.methods.after_noise.student import soften, sureness
 from ostraka.methods.noisy_sum import differences
 from ostraka.release.kernel_model import KernelModel, compare_rows
@@ -55,30 +57,38 @@ def take_student(
         return None
     can_tell = hasattr(method, "separates")
     helps = can_tell and method.n_classes > 2 and method.separates(mean, mechanism)
-    if student == "kernel" or helps:
-        return learn_kernel(method.features, teacher, soft=can_tell and not helps)
-    return None
+    if not (student == "kernel" or helps):
+        return None
+    said = None
+    if hasattr(method, "fit"):
+        said = method.fit(mean, mechanism).probabilities(getattr(method, "objective", "accuracy"))
+    soft = getattr(method, "soft", can_tell and not helps)
+    return learn_kernel(method.features, teacher, said, soft=soft)
 
 
-def learn_kernel(features: Array, teacher: LinearModel, *, soft: bool = False) -> KernelModel:
-    """The kernel ridge fit of the teacher's answers, or of its probabilities (`soft`)."""
+def learn_kernel(
+    features: Array, teacher: LinearModel, said: Array | None = None, *, soft: bool = False
+) -> KernelModel:
+    """The kernel ridge fit of the teacher's answers, or of its probabilities (`soft`).
+
+    `said`: probabilities of each row by a teacher that has not learnt from it.
+    """
     rows = _space(features, MOST_ROWS)
+    probabilities = teacher.probabilities(rows) if said is None else _space(said, MOST_ROWS)
     landmarks = _space(rows, MOST_LANDMARKS)
-    probabilities = teacher.probabilities(rows)
     chosen = np.eye(probabilities.shape[1])[choose_classes(teacher.score_features(rows))]
     answers = probabilities if soft else chosen
-    slopes = _fit(rows, landmarks, answers - answers.mean(axis=0))
-    fitted = np.concatenate(
-        [compare_rows(block, landmarks) @ slopes for block in _cut(rows, ROWS_AT_ONCE)]
-    )
+    targets = answers - answers.mean(axis=0)
+    slopes, fitted, moves = _fit(rows, landmarks, targets)
     bias = probabilities.mean(axis=0) - fitted.mean(axis=0)
-    factor = soften(fitted + bias, sureness, sureness(probabilities))
+    apart = hold_out(fitted, targets, moves) + bias
+    factor = soften(apart, sureness, sureness(probabilities))
     weights = differences(factor * np.vstack([slopes, bias]))
     return KernelModel(linear=teacher, landmarks=landmarks, weights=weights)
 
 
-def _fit(rows: Array, landmarks: Array, answers: Array) -> Array:
-    """β."""
+def _fit(rows: Array, landmarks: Array, answers: Array) -> tuple[Array, Array, Array]:
+    """β, the fitted answers, and how much each row's own answer moves them."""
     gram = RIDGE * compare_rows(landmarks, landmarks)
     aims = np.zeros((len(landmarks), answers.shape[1]))
     gram[np.diag_indices_from(gram)] += ROUNDING * len(rows)
@@ -86,7 +96,13 @@ def _fit(rows: Array, landmarks: Array, answers: Array) -> Array:
         near = compare_rows(block, landmarks)
         gram += near.T @ near
         aims += near.T @ wanted
-    return np.asarray(np.linalg.solve(gram, aims))
+    slopes = np.linalg.solve(gram, aims)
+    fitted, moves = [], []
+    for block in _cut(rows, ROWS_AT_ONCE):
+        near = compare_rows(block, landmarks)
+        fitted.append(near @ slopes)
+        moves.append(own_moves(near, gram, np.ones(len(near))))
+    return np.asarray(slopes), np.concatenate(fitted), np.concatenate(moves)
 
 
 def _space(rows: Array, most: int) -> Array:

@@ -37,7 +37,15 @@ from ostraka.methods.after_noise.shift import SPREAD
 from ostraka.methods.after_noise.student import softmax
 from ostraka.solve.losses import Array
 
-__all__ = ["Evidence", "SEPARATED", "fit_softmax", "likely_shares", "spread"]
+__all__ = [
+    "RAREST",
+    "SEPARATED",
+    "Evidence",
+    "correct_softmax",
+    "fit_softmax",
+    "likely_shares",
+    "spread",
+]
 
 WEAKEST = 0.02
 """A line is assumed to explain at least this much of how labels vary, and classes to vary so."""
@@ -91,6 +99,8 @@ class Evidence:
     """ν² and what the number of private samples adds to it."""
     signal: Array
     n_rows: int
+    weakest: float = WEAKEST
+    """No A is smaller."""
 
     @property
     def strength(self) -> float:
@@ -100,7 +110,7 @@ class Evidence:
         """
         explained, deviation = self._explained
         trust = TYPICALLY_OFF**2 / (TYPICALLY_OFF**2 + deviation * deviation)
-        return float(np.clip(TYPICAL + trust * (explained - TYPICAL), WEAKEST, 1.0))
+        return float(np.clip(TYPICAL + trust * (explained - TYPICAL), self.weakest, 1.0))
 
     @property
     def separated(self) -> bool:
@@ -176,12 +186,38 @@ def fit_softmax(
     curvature = 0.5
     if rows is not None:
         curvature *= max(1.0, float(np.linalg.eigvalsh(weighted.T @ design)[-1]))
-    steps = 1.0 / (curvature + tau)
     start = np.log(shares) - np.log(shares).mean()
-    fitted = np.vstack([start, np.zeros_like(target)])
+    first = np.vstack([start, np.zeros_like(target)])
+    fitted = _descend(design, weighted, aims, tau, curvature, first)
+    return fitted[1:], fitted[0]
+
+
+def correct_softmax(white: Array, scores: Array, left: Array, penalty: Array) -> Array:
+    """U of the model softmax(S + ΦU), for scores S of a first model that leave R unexplained.
+
+    It minimises mean lse(S + ΦU) − ⟨U, mean φ softmax(S)ᵀ + R⟩ + ½ Σ_d τ_d‖U_d‖². At U = 0 the
+    slope of that is −R: of the private loss itself, whatever the auxiliary rows are. They only say
+    how far to go.
+    """
+    weighted = white / len(white)
+    aims = weighted.T @ softmax(scores) + left
+    nothing = np.zeros_like(left)
+    return _descend(white, weighted, aims, penalty[:, np.newaxis], 0.5, nothing, scores)
+
+
+def _descend(
+    design: Array,
+    weighted: Array,
+    aims: Array,
+    tau: Array,
+    curvature: float,
+    fitted: Array,
+    scores: Array | float = 0.0,
+) -> Array:
+    steps = 1.0 / (curvature + tau)
     ahead, momentum = fitted, 1.0
     for _ in range(STEPS):
-        slope = weighted.T @ softmax(design @ ahead) - aims + tau * ahead
+        slope = weighted.T @ softmax(scores + design @ ahead) - aims + tau * ahead
         moved = ahead - steps * slope
         change = moved - fitted
         grown = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
@@ -190,7 +226,7 @@ def fit_softmax(
         fitted, momentum = moved, 1.0 if overshot else grown
         if np.abs(change).max() <= ENOUGH * max(float(np.abs(fitted).max()), 1e-3):
             break
-    return fitted[1:], fitted[0]
+    return fitted
 
 
 def _some(white: Array) -> Array:

@@ -5,7 +5,8 @@
     S       scores         of the teacher, N×K
     W, b    –              the ridge fit of onehot(argmax S) on X, and an intercept by `shares`, the
                            released ones
-    a       –              a factor that makes softmax(a·score) as sure as the teacher is
+    a       –              a factor that makes softmax(a·score) as sure as the teacher is, of rows
+                           that the student has not learnt from (`apart`)
 
 Where classes hardly overlap, the teacher is mostly right, and its own answers on X show a line that
 is straighter than the one that noise has bent. Where they overlap, answers lose what probabilities
@@ -19,13 +20,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
+from ostraka.methods.after_noise.apart import hold_out, own_moves
 from ostraka.methods.after_noise.denoise import uniform
+from ostraka.methods.noisy_sum import differences
 from ostraka.solve.losses import Array
 
-__all__ = ["add_bias", "aim_at", "covary", "softmax", "soften", "sureness", "teach"]
+__all__ = ["Fitted", "add_bias", "covary", "softmax", "soften", "sureness", "teach"]
 
 SUREST = 1e4
 """The largest a."""
@@ -38,13 +43,39 @@ def add_bias(features: Array, weights: Array, bias: Array) -> Array:
     return np.asarray(weights + np.outer(_constant_direction(features), bias))
 
 
-def aim_at(objective: str, features: Array, weights: Array, shares: Array) -> Array:
-    """The same model; for "balanced", as if all classes were equally common.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fitted:
+    """A model of what was released, right as often as it can be.
 
-    Probabilities are in proportion to a class's share, so the largest of p_k/π_k finds as many of
+    With the objective "balanced" it becomes one that takes all classes to be equally common:
+    probabilities are in proportion to a class's share, so the largest of p_k/π_k finds as many of
     every class as can be found, on average over classes.
     """
-    return weights if objective == "accuracy" else add_bias(features, weights, -np.log(shares))
+
+    weights: Array
+    """p×K."""
+    apart: Array
+    """Scores of X, each row as if nobody had learnt from it."""
+    shares: Array
+    rows: Array | None = None
+
+    def aim(self, objective: str, features: Array) -> Array:
+        """Weights as a release has them."""
+        if objective == "accuracy":
+            return differences(self.weights)
+        return differences(add_bias(features, self.weights, -np.log(self.shares)))
+
+    def probabilities(self, objective: str) -> Array:
+        """Of X, by a model with this objective."""
+        aimed = self.apart if objective == "accuracy" else self.apart - np.log(self.shares)
+        return softmax(aimed)
+
+    def expect(self, objective: str) -> float:
+        """How often the choices of a model with this objective are right, as far as it knows."""
+        chosen = self.probabilities(objective).argmax(axis=1)[:, np.newaxis]
+        own = np.take_along_axis(softmax(self.apart), chosen, axis=1)[:, 0]
+        return float((uniform(own) if self.rows is None else self.rows) @ own)
 
 
 def teach(
@@ -53,11 +84,11 @@ def teach(
     shares: Array,
     penalty: float | None = None,
     rows: Array | None = None,
-) -> Array:
+) -> tuple[Array, Array]:
     """Weights of x: the ridge fit of the teacher's answers, penalty K/N unless another is given.
 
     With an intercept that makes classes as common on average as they are among the parties, and not
-    as the answers are, which name common classes too often.
+    as the answers are, which name common classes too often. And the scores of X, each row apart.
     """
     n, n_classes = scores.shape
     weights = uniform(features) if rows is None else rows
@@ -67,7 +98,10 @@ def teach(
     gram = weighted.T @ features - np.outer(mean, mean)
     gram[np.diag_indices_from(gram)] += n_classes / n if penalty is None else penalty
     fitted = np.linalg.solve(gram, weighted.T @ answers - np.outer(mean, answered))
-    return add_bias(features, fitted, shares - mean @ fitted)
+    bias, centred = shares - mean @ fitted, features - mean
+    moves = weights + own_moves(centred, gram, weights)
+    apart = hold_out(centred @ fitted, answers - answered, moves) + shares
+    return add_bias(features, fitted, bias), apart
 
 
 def soften(scores: Array, measure: Callable[[Array], float], aim: float) -> float:
