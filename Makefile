@@ -83,9 +83,9 @@ compare: .venv/dev
 	$(BIN)/ostraka compare comparison/tables/bank-groups.csv --label-column y --party-column party --public-rows 3000 $(NATURAL) --out docs/comparison/bank-groups
 	$(BIN)/ostraka compare comparison/tables/bank-dealt.csv --label-column y --parties 300 --samples-each 100 --public-rows 3000 $(NATURAL) --out docs/comparison/bank-dealt
 	$(BIN)/python docs/comparison/regret.py docs/comparison > docs/comparison/regret.md
-NATURAL := --methods auto,moments,cells,commonest,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
+NATURAL := --methods auto,moments,cells,commonest,refine,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
 KDD_METHODS := auto,moments,cells,commonest,consensus-paper,batch,soft,avg,pate,dp-gd,dp-fedavg,local-dp,pooled
-URLS_METHODS := auto,moments,cells,commonest,consensus,consensus-paper,batch,soft,avg,pate,pate-confident,dp-gd,dp-fedavg,dp-gd-public,local-dp,pooled
+URLS_METHODS := auto,moments,cells,commonest,consensus,consensus-paper,refine,batch,soft,avg,pate,pate-confident,dp-gd,dp-fedavg,dp-gd-public,local-dp,pooled
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

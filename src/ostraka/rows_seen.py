@@ -96,6 +96,9 @@ def _factors(n_columns: int) -> Keys:
 
 def _spread(numbers: NDArray[np.float64], factors: Keys) -> Keys:
     """Bits of a double spread over all 64, then weighted by the column."""
-    bits = (np.ascontiguousarray(numbers, dtype=np.float64) + 0.0).view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-    return (bits ^ (bits >> np.uint64(29))) * factors
+    bits: Keys = (np.ascontiguousarray(numbers, dtype=np.float64) + 0.0).view(np.uint64)
+    bits ^= bits >> np.uint64(31)
+    bits *= np.uint64(0x9E3779B97F4A7C15)
+    bits ^= bits >> np.uint64(29)
+    bits *= factors
+    return bits

@@ -16,20 +16,32 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ostraka.party.rows import cut_parties
 from ostraka.solve.losses import Array
 
 __all__ = ["party_covariances", "party_means"]
 
+NUMBERS_AT_ONCE = 2**17
+"""A megabyte."""
+
 
 def party_means(white: Array, values: Array, starts: NDArray[np.intp]) -> Array:
     """(1/n_j) Σ_i z_i v_iᵀ for every party, as rows; 0 for a party without samples."""
-    sizes = np.diff(starts)
-    filled = np.flatnonzero(sizes)
-    sums = np.zeros((len(sizes), white.shape[1], values.shape[1]))
-    # Column by column, and without a matrix product: see `own_products`.
-    for column in range(values.shape[1] if filled.size else 0):
-        products = white * values[:, [column]]
-        sums[filled, :, column] = np.add.reduceat(products, starts[:-1][filled], axis=0)
+    sizes, (k, c) = np.diff(starts), (white.shape[1], values.shape[1])
+    sums = np.zeros((len(sizes), k, c))
+    # Products of a few parties at a time stay in the cache; of a large party, column by column.
+    # And no matrix product: see `own_products`.
+    for first, stop in cut_parties(sizes, max(1, NUMBERS_AT_ONCE // max(1, k * c))):
+        own = slice(starts[first], starts[stop])
+        filled = first + np.flatnonzero(sizes[first:stop])
+        if not filled.size:
+            continue
+        step = max(1, NUMBERS_AT_ONCE // max(1, k * (own.stop - own.start)))
+        for column in range(0, c, step):
+            some = values[own, np.newaxis, column : column + step]
+            products = (white[own, :, np.newaxis] * some).reshape(own.stop - own.start, -1)
+            found = np.add.reduceat(products, starts[filled] - own.start, axis=0)
+            sums[filled, :, column : column + step] = found.reshape(len(filled), k, -1)
     means: Array = sums.reshape(len(sizes), -1) / np.maximum(sizes, 1)[:, np.newaxis]
     return means
 

@@ -41,6 +41,8 @@ __all__ = ["learn_kernel", "take_student"]
 
 MOST_ROWS = 10_000
 MOST_LANDMARKS = 1_500
+MOST_JUDGED = 2_000
+"""So many rows tell how sure a student is."""
 RIDGE = 0.3
 """α."""
 ROUNDING = 1e-8
@@ -79,16 +81,21 @@ def learn_kernel(
     chosen = np.eye(probabilities.shape[1])[choose_classes(teacher.score_features(rows))]
     answers = probabilities if soft else chosen
     targets = answers - answers.mean(axis=0)
-    slopes, fitted, moves = _fit(rows, landmarks, targets)
+    slopes, gram = _fit(rows, landmarks, targets)
+    fitted = np.concatenate(
+        [compare_rows(block, landmarks) @ slopes for block in _cut(rows, ROWS_AT_ONCE)]
+    )
     bias = probabilities.mean(axis=0) - fitted.mean(axis=0)
-    apart = hold_out(fitted, targets, moves) + bias
-    factor = soften(apart, sureness, sureness(probabilities))
+    near = compare_rows(_space(rows, MOST_JUDGED), landmarks)
+    moves = own_moves(near, gram, np.ones(len(near)))
+    apart = hold_out(_space(fitted, MOST_JUDGED), _space(targets, MOST_JUDGED), moves)
+    factor = soften(apart + bias, sureness, sureness(probabilities))
     weights = differences(factor * np.vstack([slopes, bias]))
     return KernelModel(linear=teacher, landmarks=landmarks, weights=weights)
 
 
-def _fit(rows: Array, landmarks: Array, answers: Array) -> tuple[Array, Array, Array]:
-    """β, the fitted answers, and how much each row's own answer moves them."""
+def _fit(rows: Array, landmarks: Array, answers: Array) -> tuple[Array, Array]:
+    """β, and the matrix of its normal equations."""
     gram = RIDGE * compare_rows(landmarks, landmarks)
     aims = np.zeros((len(landmarks), answers.shape[1]))
     gram[np.diag_indices_from(gram)] += ROUNDING * len(rows)
@@ -96,13 +103,7 @@ def _fit(rows: Array, landmarks: Array, answers: Array) -> tuple[Array, Array, A
         near = compare_rows(block, landmarks)
         gram += near.T @ near
         aims += near.T @ wanted
-    slopes = np.linalg.solve(gram, aims)
-    fitted, moves = [], []
-    for block in _cut(rows, ROWS_AT_ONCE):
-        near = compare_rows(block, landmarks)
-        fitted.append(near @ slopes)
-        moves.append(own_moves(near, gram, np.ones(len(near))))
-    return np.asarray(slopes), np.concatenate(fitted), np.concatenate(moves)
+    return np.asarray(np.linalg.solve(gram, aims)), gram
 
 
 def _space(rows: Array, most: int) -> Array:
