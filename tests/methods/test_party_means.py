@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 
+from ostraka.methods import party_means as of_parties
 from ostraka.methods.party_means import party_means
 from ostraka.solve.losses import Array
 
@@ -32,6 +34,24 @@ def test_a_party_alone_sends_the_same_to_the_last_bit() -> None:
     white, values = drawn(4)
     together = party_means(white, values, STARTS)
     for party, (start, stop) in enumerate(itertools.pairwise(STARTS)):
+        alone = party_means(white[start:stop], values[start:stop], np.array([0, stop - start]))
+        assert (alone[0] == together[party]).all()
+
+
+@pytest.mark.parametrize("at_once", [1, 64, 1000, 2**17])
+@pytest.mark.parametrize("k", [1, 3, 40])
+def test_how_many_are_taken_at_once_leaves_no_trace(
+    at_once: int, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which others lie in a party's block decides how wide it is: nobody may see that."""
+    rng = np.random.default_rng(2)
+    sizes = [1, 700, 3, 0, 129, 8, 9, 2000, 17]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    white, values = rng.standard_normal((sum(sizes), k)), rng.standard_normal((sum(sizes), 5))
+    together = party_means(white, values, starts)
+    monkeypatch.setattr(of_parties, "NUMBERS_AT_ONCE", at_once)
+    assert (party_means(white, values, starts) == together).all()
+    for party, (start, stop) in enumerate(itertools.pairwise(starts)):
         alone = party_means(white[start:stop], values[start:stop], np.array([0, stop - start]))
         assert (alone[0] == together[party]).all()
 
