@@ -6,6 +6,8 @@ it before it compares methods on them.
     fars-dealt     the same, without parties: they are dealt out at random
     bank-groups    customers of a bank, a party for each job, education and marital status
     bank-dealt     the same, dealt out
+    fars-fatal     accidents, dealt out: who died, and who did not
+    digits-odd     scikit-learn's digits, dealt out: odd or even
 
 Usage: python docs/comparison/natural_tables.py DATA_FOLDER OUT_FOLDER
 """
@@ -16,10 +18,11 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from sklearn.datasets import load_digits
 
 
 def main(source: Path, out: Path) -> None:
-    """Write the five tables."""
+    """Write the tables."""
     out.mkdir(parents=True, exist_ok=True)
     fars = pd.read_csv(source / "fars.csv.gz").drop(columns=["RACE", "HISPANIC_ORIGIN"])
     states = fars.pop("CASE_STATE")
@@ -35,6 +38,12 @@ def main(source: Path, out: Path) -> None:
     groups = bank["job"] + "/" + bank["education"] + "/" + bank["marital"]
     bank.assign(party=groups).to_csv(out / "bank-groups.csv", index=False)
     bank.to_csv(out / "bank-dealt.csv", index=False)
+    fatal = fars.pop("INJURY_SEVERITY").eq("Fatal_Injury").map({True: "yes", False: "no"})
+    fars.assign(fatal=fatal).to_csv(out / "fars-fatal.csv", index=False)
+    digits, names = load_digits(return_X_y=True, as_frame=True)
+    digits.assign(odd=(names % 2).map({1: "yes", 0: "no"})).to_csv(
+        out / "digits-odd.csv", index=False
+    )
 
 
 if __name__ == "__main__":

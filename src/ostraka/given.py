@@ -126,10 +126,15 @@ def index_labels(
         _warn_of_alike(classes.tolist())
     if len(classes) < 2:
         raise LabelError(
-            f"y holds {f'one class only, {classes[0]!r}' if len(classes) else 'no class'}.",
-            "A classifier needs at least two; give classes=[...] if there are more.",
+            f"The labels hold {_say_classes(classes)}.",
+            "A classifier needs at least two. If there are more elsewhere, name them all: "
+            "classes=[...] in Python, --classes on the command line.",
         )
     return classes, labels
+
+
+def _say_classes(classes: NDArray[Any]) -> str:
+    return f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no class"
 
 
 def plain(classes: NDArray[Any]) -> tuple[ClassName, ...]:

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from ostraka.errors import (
     LedgerWarning,
-    OstrakaError,
     ParameterError,
     RehearsalError,
     ShiftWarning,
@@ -27,7 +26,7 @@ from ostraka.mechanism import Entropy, Rehearsal
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.shift import remark
-from ostraka.methods.base import Start
+from ostraka.methods.base import Method, Start
 from ostraka.poll import Poll
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import FROM_A_SEED, FROM_THE_SYSTEM, Certificate, NoisySum
@@ -84,7 +83,7 @@ def publish(
         raise RehearsalError  # the poll rests on something that hides nobody
     # Once without anything private: what fails for want of memory, or by a mistake of ours, fails
     # before anybody is charged.
-    _outcome(poll, mechanism, certificate, [0] * mechanism.dimension, Release)
+    _rehearse_outcome(poll, mechanism, certificate)
     vector = poll.method.statistic(tally.total, mechanism)
     charge = None if book is None else book.charge(tally.names, certificate, _note(poll))
     noisy, stopped = mechanism.draw(vector, source), False
@@ -93,8 +92,11 @@ def publish(
     except KeyboardInterrupt:  # a student takes seconds; whoever cannot wait gets its teacher
         release = _outcome(poll, mechanism, certificate, noisy, Release, taught=False)
         stopped = True
-    if book is not None and charge is not None:
-        _settle(book, charge, release if poll.judged is None else release.evaluations[-1])
+    try:
+        if book is not None and charge is not None:
+            _settle(book, charge, release if poll.judged is None else release.evaluations[-1])
+    except KeyboardInterrupt:
+        stopped = True
     if stopped:
         raise Stopped(release)
     return release
@@ -171,6 +173,16 @@ def _draw(
     return _outcome(poll, mechanism, seeded, noisy, Rehearsed)
 
 
+def _rehearse_outcome(poll: Poll, mechanism: Mechanism, certificate: Certificate) -> None:
+    """Of zeros; and, as of these classes always overlap, as if they hardly did."""
+    nothing = [0] * mechanism.dimension
+    _outcome(poll, mechanism, certificate, nothing, Release, strict=True)
+    if getattr(poll.method, "student", None) == "auto":
+        method: Method = replace(poll.method, student="linear")  # type: ignore[type-var]
+        trained = replace(poll, method=method)
+        trained.conclude(mechanism.mean(nothing), mechanism, taught=False, strict=True)
+
+
 def _outcome(
     poll: Poll,
     mechanism: Mechanism,
@@ -179,18 +191,19 @@ def _outcome(
     kind: type[Out],
     *,
     taught: bool = True,
+    strict: bool = False,
 ) -> Out:
     mean = mechanism.mean(noisy)
     if poll.judged is not None:
         return poll.judged.add_evaluation(_evaluate(poll.judged, certificate, mean), kind)
     refittable = isinstance(certificate.particular, NoisySum) and hasattr(poll.method, "student")
-    model = poll.model(mean, mechanism, taught=taught)
+    model, outlook = poll.conclude(mean, mechanism, taught=taught, strict=strict)
     return kind(
         model=model,
         certificate=certificate,
         statistic=mean if refittable else None,
         shift=poll.surprise(mean, mechanism),
-        outlook=poll.outlook(mean, mechanism),
+        outlook=outlook,
         keep_back=poll.keep_back,
         poll=poll.detach(),
     )
@@ -216,8 +229,8 @@ def _settle(book: Ledger, charge: Charge, release: Release | Evaluation) -> None
     """
     try:
         book.settle(charge, release)
-    except OstrakaError as error:
-        problem = getattr(error, "problem", str(error))
+    except Exception as error:
+        problem = getattr(error, "problem", f"cannot be written ({error})")
         told = (
             f"The release was made and charged, but not recorded: the ledger {problem}. Its "
             "charge stays open."

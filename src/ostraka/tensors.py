@@ -6,6 +6,7 @@ Nothing in such a file can be executed. Sizes are bounded before anything is rea
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def read_tensors(data: bytes, what: str) -> tuple[dict[str, NDArray[Any]], dict[
     try:
         length = int.from_bytes(data[:8], "little")
         if not 2 <= length <= min(len(data) - 8, LARGEST_HEADER):
-            raise ValueError("its header is cut off")
+            raise ValueError("its header is incomplete")
         arrays = load(data)
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     except (
@@ -54,7 +55,11 @@ def read_tensors(data: bytes, what: str) -> tuple[dict[str, NDArray[Any]], dict[
         RecursionError,
     ) as error:
         kind = None if data[8:9] == b"{" else foreign_kind(data[:16])
-        problem = f"it begins like {kind}" if kind else f"it is not a safetensors file ({error})"
+        problem = (
+            f"it begins like {kind}"
+            if kind
+            else f"it was cut short or damaged ({error}); ask for it again"
+        )
         raise FormatError(what, problem) from None
     if not isinstance(metadata, dict) or not all(
         isinstance(text, str) for text in metadata.values()
@@ -73,11 +78,14 @@ def canonical_json(content: Any) -> str:
 def parse_json(text: str, what: str) -> dict[str, Any]:
     """A JSON object; NaN and infinities are refused."""
 
-    def refuse(constant: str) -> None:
+    def refuse(constant: str) -> float:
         raise ValueError(constant)
 
+    def finite(number: str) -> float:
+        return found if math.isfinite(found := float(number)) else refuse(number)
+
     try:
-        content = json.loads(text, parse_constant=refuse)
+        content = json.loads(text, parse_constant=refuse, parse_float=finite)
     except (ValueError, RecursionError):
         raise FormatError(what, "it is not JSON") from None
     if not isinstance(content, dict):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ostraka.datasets.dataset import Dataset, Labelled
-from ostraka.errors import FormatError, ParameterError
+from ostraka.errors import FormatError, InputError, ParameterError
 from ostraka.experiments import compare as module
 from ostraka.experiments.compare import (
     CompareSettings,
@@ -124,8 +124,9 @@ def test_what_other_methods_did_stays_if_all_else_was_the_same(tmp_path: Path) -
     run = json.loads((tmp_path / "run.json").read_text())
     assert run["settings"]["methods"] == ["cells", "soft"]
     assert (tmp_path / "methods.md").read_text().count("\n") == 4
-    other = compare(small_dataset(), replace(cells, draws=4), 40, tmp_path, n_jobs=1)
-    assert {row.method for row in other} == {"cells"}, "they had other numbers of draws"
+    with pytest.raises(InputError, match=r"holds another comparison.*another folder"):
+        compare(small_dataset(), replace(cells, draws=4), 40, tmp_path, n_jobs=1)
+    assert read_rows(tmp_path, "small") == both
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"settings": {"task": "small", "magic": 1}}', "[]"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -23,6 +23,7 @@ from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.evaluation import Evaluation
 from ostraka.release.model import LinearModel
+from ostraka.release.outlook import Outlook
 from ostraka.solve.losses import Array
 from ostraka.tally import Tally
 from tests.mechanism.worlds import unit_rows
@@ -61,9 +62,16 @@ class Case:
             "shift": self.shift or None,
             "calibration": self.calibration,
             "lambda_": None if self.ours else 0.01,
-            "start": _start(auxiliary, protects) if self.method == "refine" else None,
+            "start": self.start(auxiliary, protects) if self.method == "refine" else None,
         }
         return {name: value for name, value in known.items() if name in heeded}
+
+    def start(self, auxiliary: AuxiliarySet, protects: str) -> Release:
+        """Of more than two classes it says how good it is, and that they overlap."""
+        plain = _start(auxiliary, protects)
+        if self.n_classes == 2:
+            return plain
+        return replace(plain, outlook=Outlook(accuracy=0.6, off=0.05))
 
     def poll(self, auxiliary: AuxiliarySet | None = None, **changes: Any) -> Poll:
         """A poll of M parties."""

@@ -16,6 +16,7 @@ from scipy.stats import beta
 
 from ostraka.errors import (
     BudgetError,
+    LedgerWarning,
     OtherPollError,
     ParameterError,
     RehearsalError,
@@ -435,7 +436,8 @@ def test_what_fails_fails_before_anybody_is_charged_and_before_noise_is_drawn(
     other = case.poll(epsilon=0.5)
     with pytest.raises(ParameterError, match=r"tally.*Nothing was drawn"):
         publish(other, tally, ledger=ledger)
-    monkeypatch.setattr(type(poll.method), "weights", _out_of_memory)
+    for name in {"weights", "fit"} & set(dir(type(poll.method))):
+        monkeypatch.setattr(type(poll.method), name, _out_of_memory)
     monkeypatch.setattr("ostraka.publishing._evaluate", _out_of_memory)
     with pytest.raises(MemoryError):
         publish(poll, tally, ledger=ledger)
@@ -462,6 +464,65 @@ def test_a_crash_after_the_charge_leaves_it_standing(
         publish(poll, tally, ledger=ledger)
     assert len(ledger.open_charges()) == 1
     assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.0
+
+
+@pytest.mark.parametrize("method", ["moments", "cells", "refine"])
+def test_too_little_memory_after_the_charge_leaves_what_was_released(
+    method: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is of zeros; with more memory another one is made of the same numbers."""
+    case = Case(method, 3)
+    poll = paid_for(case, ledger)
+    tally, charged = in_process(poll, case.world()), len(ledger.history())
+    with monkeypatch.context() as patched:
+        fit = type(poll.method).fit  # type: ignore[attr-defined]
+
+        def out_of_memory(*given: Any) -> Any:
+            return _out_of_memory() if len(ledger.history()) > charged else fit(*given)
+
+        patched.setattr(type(poll.method), "fit", out_of_memory)
+        release = publish(poll, tally, ledger=ledger)
+    assert isinstance(release, Release)
+    assert not release.model.linear.weights.any()
+    assert release.outlook.accuracy is None
+    assert ledger.open_charges() == []
+    assert release.refit(poll=poll).model.linear.weights.any()
+
+
+@pytest.mark.parametrize("branch", ["overlapping", "apart"])
+def test_both_ways_to_fit_are_tried_before_the_charge(
+    branch: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant tries only zeros, of which classes always overlap."""
+    case = Case("moments", 3)
+    poll = case.poll()
+    used = "add_bias" if branch == "overlapping" else "teach"
+    monkeypatch.setattr(f"ostraka.methods.moments.{used}", _out_of_memory)
+    with pytest.raises(MemoryError):
+        publish(poll, in_process(poll, case.world()), ledger=ledger)
+    assert ledger.history() == []
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, IsADirectoryError, KeyboardInterrupt])
+def test_a_ledger_that_disappears_meanwhile_does_not_take_the_release_along(
+    error: type[BaseException], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case("cells", 2)
+    poll = case.poll()
+
+    def gone(*_: Any) -> Any:
+        raise error("ledger.db")
+
+    monkeypatch.setattr(Ledger, "settle", gone)
+    tally = in_process(poll, case.world())
+    if error is KeyboardInterrupt:
+        with pytest.raises(Stopped) as stopped:
+            publish(poll, tally, ledger=ledger)
+        assert isinstance(stopped.value.release, Release)
+    else:
+        with pytest.warns(LedgerWarning, match="was made and charged, but not recorded"):
+            assert isinstance(publish(poll, tally, ledger=ledger), Release)
+    assert len(ledger.open_charges()) == 1
 
 
 @pytest.mark.parametrize("objective", ["accuracy", "balanced"])

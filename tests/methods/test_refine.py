@@ -237,6 +237,33 @@ def test_a_second_round_betters_the_first() -> None:
     assert second_mean > first_mean + 0.01
 
 
+@pytest.mark.parametrize("sure", [(0.7, 0.1), None])
+def test_a_second_round_says_how_good_it_is_if_its_start_did(
+    sure: tuple[float, float] | None,
+) -> None:
+    public, world = learnable()
+    start = released("cells", public, world, 0, epsilon=5.0, samples_each=10)
+    stated = Outlook() if sure is None else Outlook(accuracy=sure[0], off=sure[1])
+    end = released("refine", public, world, 1, epsilon=5.0, start=replace(start, outlook=stated))
+    if sure is None:
+        assert end.outlook.accuracy is None
+    else:
+        assert end.outlook.accuracy is not None
+        assert end.outlook.off == sure[1]
+        assert "is right for about" in end.outlook.describe((0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("sure", "off"),
+    [(np.nan, 0.1), (-1.0, 0.1), (2.0, 0.1), (0.5, np.inf), (0.5, -0.1), (0.5, None)],
+)
+def test_what_a_poll_says_of_a_start_is_checked_before_the_noise(
+    sure: float, off: float | None
+) -> None:
+    with pytest.raises(ParameterError, match="outlook"):
+        replace(PLANS[3].method, sure=sure, off=off)
+
+
 def overlapping(n: int, seed: int) -> tuple[Array, Array]:
     """Rows whose labels are drawn from a softmax model."""
     rng = np.random.default_rng(seed)

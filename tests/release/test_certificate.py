@@ -118,7 +118,7 @@ def test_a_digest_tells_any_two_apart() -> None:
         (changed(SOFT, {"parties": 10**400}), "too large"),
         (changed(SOFT, {"dimension": 10**400}), "too large"),
         (changed(SOFT, {"round_epsilon": 1.0}).replace("1.0", "NaN", 1), "not JSON"),
-        (changed(SOFT, {"round_epsilon": 1.5}).replace("1.5", "1e999", 1), "epsilon|too large"),
+        (changed(SOFT, {"round_epsilon": 1.5}).replace("1.5", "1e999", 1), "JSON"),
         (json.dumps({**as_dict(SOFT), "particular": None}), "particular is not one of"),
         (json.dumps({**as_dict(SOFT), "particular": []}), "particular is not one of"),
         (json.dumps({**as_dict(SOFT), "particular": {"kind": "noisy sum"}}), "missing fields"),

@@ -72,6 +72,11 @@ def price(release: Release) -> str:
     promised = release.certificate
     delta = f", δ = {promised.delta:g}" if promised.delta else ""
     model = f"ε = {promised.epsilon:g}{delta} for every {promised.protects} that took part."
+    if promised.start is not None:
+        model = (
+            f"ε = {promised.round_epsilon:g} for this round; ε = {promised.epsilon:g}{delta} with "
+            f"the rounds that it rests on, for every {promised.protects} that took part in all."
+        )
     if not release.evaluations:
         return model
     each = " and ".join(f"ε = {each.certificate.epsilon:g}" for each in release.evaluations)

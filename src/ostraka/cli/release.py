@@ -210,8 +210,10 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
     if poll.roll is not None:
         console.print(f"[yellow]Missing[/]: {len(tally.missing):,}{_list(tally.missing)}")
     console.print(f"[red]Refused[/]: {len(refused):,}")
-    for name, why in refused:
-        console.print(f"  {escape(name)}: {escape(why)}")
+    for why in dict.fromkeys(why for _, why in refused):
+        names = [name for name, reason in refused if reason == why]
+        some = ", ".join(names[:FEW]) + (f" and {len(names) - FEW:,} more" * (len(names) > FEW))
+        console.print(f"  {escape(some)}: {escape(why)}")
     for party, one, other in contradicted:
         raise InputError(
             f"Party {party} sent two contributions with other numbers: {one} and {other}.",

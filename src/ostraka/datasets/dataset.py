@@ -95,7 +95,7 @@ class Dataset:
         if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
             raise InputError(
                 f"{self.name} has the classes {', '.join(self.classes) or '(none)'}.",
-                "Give two or more, each once.",
+                "Give a table with at least two different classes.",
             )
         columns = (self.train.samples.shape[1], self.test.samples.shape[1])
         if columns[0] != columns[1]:

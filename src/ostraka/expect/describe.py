@@ -155,11 +155,16 @@ def _leaves(poll: Poll) -> str:
             f"{say_sent(poll)}, and nothing else. It votes at the coordinator's, on samples that "
             "are private themselves."
         )
-    numbers = "votes" if isinstance(poll.domain, Ballots) else "whole numbers"
+    kind = "vote" if isinstance(poll.domain, Ballots) else "whole number"
+    numbers = _count(_n_numbers(poll) or 0, kind)
     return (
-        f"{say_sent(poll)}: {_n_numbers(poll):,} {numbers}, about {_show_size(size)}, and its "
+        f"{say_sent(poll)}: {numbers}, about {_show_size(size)}, and its "
         f"name. No row, no column, no file of yours.{_keeps_back(poll)}"
     )
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def _keeps_back(poll: Poll) -> str:

@@ -18,7 +18,7 @@ from typing import Any, final
 import numpy as np
 
 from ostraka.datasets.dataset import Dataset
-from ostraka.errors import ParameterError, count, number
+from ostraka.errors import InputError, ParameterError, count, number
 from ostraka.experiments.comparison_tables import as_markdown, describe_methods, tabulate
 from ostraka.experiments.engine import Backend, run_trials
 from ostraka.experiments.noise_trials import Quality, judge_scores
@@ -155,6 +155,7 @@ def compare(
     """
     import json
 
+    earlier = _earlier_rows(out, settings, n_parties)
     trials = []
     # One method at a time, so that methods can be added to a finished run.
     for alone in (replace(settings, methods=(method,)) for method in settings.methods):
@@ -170,7 +171,6 @@ def compare(
             watch=show,
         )
     measured = rows_of(settings.task, trials)
-    earlier = _earlier_rows(out, settings, n_parties)
     there = {row.method for row in (*measured, *earlier)}
     settings = replace(
         settings, methods=tuple(name for name in (*OURS, *PAPERS, *PEERS) if name in there)
@@ -186,7 +186,7 @@ def compare(
 
 
 def _earlier_rows(out: Path, settings: CompareSettings, n_parties: int) -> list[Row]:
-    """What an earlier run has measured by other methods, if all else was the same."""
+    """What an earlier run has measured by other methods; other settings are not overwritten."""
     import json
 
     from ostraka.errors import OstrakaError
@@ -198,11 +198,15 @@ def _earlier_rows(out: Path, settings: CompareSettings, n_parties: int) -> list[
             for name, value in run["settings"].items()
         }
         alike = replace(CompareSettings(**said), methods=settings.methods) == settings
-        if not alike or run["parties"] != n_parties:
-            return []
-        rows = read_rows(out, settings.task)
+        alike = alike and run["parties"] == n_parties
+        rows = read_rows(out, settings.task) if alike else []
     except (OSError, ValueError, TypeError, KeyError, OstrakaError):
-        return []
+        return []  # there is none, or nobody can read it
+    if not alike:
+        raise InputError(
+            f"The folder {out} holds another comparison, with other settings: it would be lost.",
+            "Name another folder with --out, or delete this one.",
+        )
     return [row for row in rows if row.method not in settings.methods]
 
 
@@ -416,13 +420,9 @@ def _shake(
     drawn = mechanism.law.rehearse(generator, n_draws)
     means = (mechanism.mean([q + int(z) for q, z in zip(vector, row)]) for row in drawn)
     certificate = replace(poll.certificate(poll.expected_units), randomness=FROM_A_SEED)
+    found = (poll.conclude(mean, mechanism) for mean in means)
     return [
-        Rehearsed(
-            model=poll.model(mean, mechanism),
-            certificate=certificate,
-            outlook=poll.outlook(mean, mechanism),
-        )
-        for mean in means
+        Rehearsed(model=model, certificate=certificate, outlook=outlook) for model, outlook in found
     ]
 
 

@@ -15,7 +15,7 @@ from ostraka.methods.registry import METHODS
 
 __all__ = ["method_from_parts", "method_parts"]
 
-LATER = {"objective": "accuracy", "squared": False, "sure": None, "soft": False}
+LATER = {"objective": "accuracy", "squared": False, "sure": None, "off": None, "soft": False}
 """Settings that earlier polls do not have, with what they stand for; written only if they differ.
 """
 STUDENTS = {"auto": None, "none": False, "linear": True}

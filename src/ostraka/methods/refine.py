@@ -74,6 +74,7 @@ from ostraka.public.whitening import Whitening
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.kernel_model import KernelModel
+from ostraka.release.outlook import Outlook
 from ostraka.solve.losses import Array
 from ostraka.tally.domain import Ball, Units
 
@@ -131,12 +132,15 @@ class Refine:
     penalty: float | None = None
     """The penalty of the last fit, if it was set."""
     sure: float | None = None
-    """How often the start takes itself to be right, where it says so."""
+    """How often the start takes itself to be right, where it says so,"""
+    off: float | None = None
+    """and how far from the truth that is, four times out of five."""
     soft: bool = False
     """Whether classes overlap, by what the start says of the auxiliary set."""
 
     def __post_init__(self) -> None:
         _ = self.start
+        _ = Outlook(accuracy=self.sure, off=self.off)  # or else it would only fail after the noise
         check_positive(self)
         check_shapes(
             features=(self.features, "Np"),
@@ -180,9 +184,10 @@ class Refine:
             clip_factor=chosen.clip_factor,
             start_digest=start.digest,
             start_certificate=start.certificate.to_json(),
-            student=_choose_student(options, start, soft=soft),
+            student=_choose_student(options, start),
             penalty=options.penalty,
             sure=start.outlook.accuracy,
+            off=start.outlook.off,
             soft=soft,
         )
 
@@ -319,11 +324,11 @@ def _check_start(start: Any, auxiliary: AuxiliarySet, promise: Promise) -> Relea
     return start
 
 
-def _choose_student(options: Options, start: Release | Rehearsed, *, soft: bool) -> str:
+def _choose_student(options: Options, start: Release | Rehearsed) -> str:
     """By default one like that of the start, and none where the auxiliary set is another world."""
     if options.student != "auto":
         return options.student
-    if options.shift or soft:
+    if options.shift:
         return "none"
     return "kernel" if isinstance(start.model, KernelModel) else "auto"
 

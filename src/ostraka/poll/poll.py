@@ -380,21 +380,25 @@ class Poll:
             assumed_public=self.assumed_public,
         )
 
-    def model(self, mean: Array, mechanism: Mechanism, *, taught: bool = True) -> Model:
-        """The model of what was released, whatever the noise has made of it.
+    def model(self, mean: Array, mechanism: Mechanism) -> Model:
+        """The model of what was released: see `conclude`."""
+        return self.conclude(mean, mechanism)[0]
 
-        A failure would lose what was paid for: where numbers leave all doubles, weights are 0, and
-        a student that cannot learn leaves its teacher. `taught=False`: there is no student at all.
+    def conclude(
+        self, mean: Array, mechanism: Mechanism, *, taught: bool = True, strict: bool = False
+    ) -> tuple[Model, Outlook]:
+        """The model of what was released, and what is known of how good it is.
+
+        Whatever happens: a failure would lose what was paid for. Where numbers leave all doubles,
+        or memory is short, weights are 0, and a student that cannot learn leaves its teacher.
+        `taught=False`: there is no student at all. `strict`: for a trial before anybody has paid,
+        in which only arithmetic may fail.
         """
-        return after_noise.fit_model(self, mean, mechanism, taught=taught)
+        return after_noise.conclude(self, mean, mechanism, taught=taught, strict=strict)
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:
         """How unlike private and auxiliary samples are, from what was released."""
         return after_noise.find_surprise(self, mean, mechanism)
-
-    def outlook(self, mean: Array, mechanism: Mechanism) -> Outlook:
-        """What the poll and what was released say about how good the model is."""
-        return after_noise.find_outlook(self, mean, mechanism)
 
     def remake(
         self,

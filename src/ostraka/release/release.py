@@ -208,7 +208,10 @@ class _Outcome:
                 "release", got=f"one by {self.certificate.method}", allowed=allowed
             )
         if used is None:
-            allowed = "the poll that this release came from, refit(poll=Poll.load(path))"
+            allowed = (
+                "the poll that this release came from: refit(poll=Poll.load(path)), or after fit "
+                "refit(poll=classifier.poll_)"
+            )
             raise ParameterError("poll", got=None, allowed=allowed)
         if used.digest != self.certificate.poll:
             allowed = f"the poll {str(self.certificate.poll)[:12]}... that it came from"

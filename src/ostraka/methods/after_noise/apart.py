@@ -22,13 +22,18 @@ from ostraka.solve.losses import Array
 
 __all__ = ["hold_out", "own_moves", "ridge_apart"]
 
+ROWS_AT_ONCE = 1_000
 LEAST_LEFT = 1e-6
 """Of 1 − h_i: of a row that nothing but its own answer moves, others tell nothing."""
 
 
-def own_moves(features: Array, gram: Array, weights: Array) -> Array:
-    """h_i = q_i·x_iᵀG⁻¹x_i."""
-    return np.asarray(weights * np.einsum("ij,ji->i", features, np.linalg.solve(gram, features.T)))
+def own_moves(features: Array, gram: Array, weights: Array, centre: Array | float = 0.0) -> Array:
+    """h_i = q_i·(x_i − c)ᵀG⁻¹(x_i − c), a few rows at a time."""
+    inverse, found = np.linalg.inv(gram), np.empty(len(features))
+    for start in range(0, len(features), ROWS_AT_ONCE):
+        rows = features[start : start + ROWS_AT_ONCE] - centre
+        found[start : start + ROWS_AT_ONCE] = np.einsum("ij,ij->i", rows @ inverse, rows)
+    return np.asarray(weights * found)
 
 
 def hold_out(fitted: Array, answers: Array, moves: Array) -> Array:

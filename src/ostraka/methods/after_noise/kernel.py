@@ -30,7 +30,7 @@ import numpy as np
 
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.apart import hold_out, own_moves
-from ostraka.methods.after_noise.student import soften, sureness
+from ostraka.methods.after_noise.student import Fitted, soften, sureness
 from ostraka.methods.noisy_sum import differences
 from ostraka.release.kernel_model import KernelModel, compare_rows
 from ostraka.release.model import LinearModel
@@ -51,7 +51,11 @@ ROWS_AT_ONCE = 1_000
 
 
 def take_student(
-    method: Any, mean: Array, mechanism: Mechanism, teacher: LinearModel
+    method: Any,
+    mean: Array,
+    mechanism: Mechanism,
+    teacher: LinearModel,
+    fitted: Fitted | None = None,
 ) -> KernelModel | None:
     """The kernel student of what a method has fitted, if there is to be one."""
     student = getattr(method, "student", "none")
@@ -61,9 +65,8 @@ def take_student(
     helps = can_tell and method.n_classes > 2 and method.separates(mean, mechanism)
     if not (student == "kernel" or helps):
         return None
-    said = None
-    if hasattr(method, "fit"):
-        said = method.fit(mean, mechanism).probabilities(getattr(method, "objective", "accuracy"))
+    objective = getattr(method, "objective", "accuracy")
+    said = None if fitted is None else fitted.probabilities(objective)
     soft = getattr(method, "soft", can_tell and not helps)
     return learn_kernel(method.features, teacher, said, soft=soft)
 

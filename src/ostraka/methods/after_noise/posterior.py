@@ -199,6 +199,7 @@ def correct_softmax(white: Array, scores: Array, left: Array, penalty: Array) ->
     slope of that is −R: of the private loss itself, whatever the auxiliary rows are. They only say
     how far to go.
     """
+    white, scores = _some(white), _some(scores)
     weighted = white / len(white)
     aims = weighted.T @ softmax(scores) + left
     nothing = np.zeros_like(left)

@@ -98,10 +98,9 @@ def teach(
     gram = weighted.T @ features - np.outer(mean, mean)
     gram[np.diag_indices_from(gram)] += n_classes / n if penalty is None else penalty
     fitted = np.linalg.solve(gram, weighted.T @ answers - np.outer(mean, answered))
-    bias, centred = shares - mean @ fitted, features - mean
-    moves = weights + own_moves(centred, gram, weights)
-    apart = hold_out(centred @ fitted, answers - answered, moves) + shares
-    return add_bias(features, fitted, bias), apart
+    moves = weights + own_moves(features, gram, weights, mean)
+    apart = hold_out(features @ fitted - mean @ fitted, answers - answered, moves) + shares
+    return add_bias(features, fitted, shares - mean @ fitted), apart
 
 
 def soften(scores: Array, measure: Callable[[Array], float], aim: float) -> float:
