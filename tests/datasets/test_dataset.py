@@ -101,7 +101,7 @@ class TestDataset:
 
     @pytest.mark.parametrize("classes", [(), ("a",), ("a", "a")])
     def test_classes(self, classes: tuple[str, ...]) -> None:
-        with pytest.raises(InputError, match="Give two or more, each once"):
+        with pytest.raises(InputError, match="at least two different classes"):
             a_dataset(classes=classes)
 
 

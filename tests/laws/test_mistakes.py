@@ -132,7 +132,7 @@ IN_PYTHON: dict[str, tuple[Callable[[], Any], tuple[str, str, str]]] = {
     ),
     "one class only": (
         lambda: fit(y=np.full(400, "home")),
-        ("one class only, ", "at least two", "give classes=[...]"),
+        ("one class only, ", "at least two", "classes=[...]"),
     ),
     "a class that is not on the list": (
         lambda: fit(classes=["Home", "ward"]),

@@ -54,7 +54,7 @@ def test_the_certificate_is_in_the_units_of_the_mean_times_the_number_of_parties
 
 @pytest.mark.parametrize("method", OURS)
 def test_a_penalty_can_be_set_and_changes_the_model_alone(method: str) -> None:
-    case = Case(method, 3)
+    case = Case(method, 2 if method == "refine" else 3)
     polls = [case.poll(penalty=penalty) for penalty in (None, 1e-3, 1e3)]
     assert polls[0].mechanism(M) == polls[1].mechanism(M) == polls[2].mechanism(M)
     total = in_process(polls[0], case.world()).total
@@ -65,6 +65,19 @@ def test_a_penalty_can_be_set_and_changes_the_model_alone(method: str) -> None:
         for poll in polls
     )
     assert heavy < 0.2 * light
+    assert heavy < usual
+
+
+def test_where_classes_overlap_a_penalty_keeps_a_second_round_near_its_start() -> None:
+    polls = [Case("refine", 3).poll(penalty=penalty) for penalty in (None, 1e-3, 1e3)]
+    mechanism = polls[0].mechanism(M)
+    mean = np.full(mechanism.dimension, 0.1)
+    start = polls[0].method.guess  # type: ignore[attr-defined]
+    usual, light, heavy = (
+        np.abs(poll.method.fit(mean, mechanism).weights - start).max()  # type: ignore[attr-defined]
+        for poll in polls
+    )
+    assert heavy < 0.01 * light
     assert heavy < usual
 
 
