@@ -82,8 +82,11 @@ compare: .venv/dev
 	$(BIN)/ostraka compare comparison/tables/fars-states.csv --label-column INJURY_SEVERITY --party-column party --public-rows 5000 $(NATURAL) --out docs/comparison/fars-states
 	$(BIN)/ostraka compare comparison/tables/bank-groups.csv --label-column y --party-column party --public-rows 3000 $(NATURAL) --out docs/comparison/bank-groups
 	$(BIN)/ostraka compare comparison/tables/bank-dealt.csv --label-column y --parties 300 --samples-each 100 --public-rows 3000 $(NATURAL) --out docs/comparison/bank-dealt
+	$(BIN)/ostraka compare comparison/tables/fars-fatal.csv --label-column fatal --parties 1000 --samples-each 50 --public-rows 5000 $(TWO_CLASSES) --out docs/comparison/fars-fatal
+	$(BIN)/ostraka compare comparison/tables/digits-odd.csv --label-column odd --parties 200 --samples-each 5 --public-rows 400 $(TWO_CLASSES) --out docs/comparison/digits-odd
 	$(BIN)/python docs/comparison/regret.py docs/comparison > docs/comparison/regret.md
 NATURAL := --methods auto,moments,cells,commonest,refine,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
+TWO_CLASSES := --methods auto,moments,cells,dp-gd,pooled --inv-epsilon 1
 KDD_METHODS := auto,moments,cells,commonest,consensus-paper,batch,soft,avg,pate,dp-gd,dp-fedavg,local-dp,pooled
 URLS_METHODS := auto,moments,cells,commonest,consensus,consensus-paper,refine,batch,soft,avg,pate,pate-confident,dp-gd,dp-fedavg,dp-gd-public,local-dp,pooled
 
