@@ -46,7 +46,14 @@ from ostraka.methods.after_noise.denoise import onto_simplex, uniform
 from ostraka.methods.after_noise.line import Line
 from ostraka.methods.after_noise.posterior import SEPARATED, likely_shares, spread
 from ostraka.methods.after_noise.shift import ALARM, shrink, surprise
-from ostraka.methods.after_noise.student import Fitted, add_bias, soften, sureness, teach
+from ostraka.methods.after_noise.student import (
+    Fitted,
+    add_bias,
+    even_out,
+    soften,
+    sureness,
+    teach,
+)
 from ostraka.methods.base import (
     Block,
     Options,
@@ -208,9 +215,11 @@ class Cells:
         weights = line.fit(self.penalty)
         weights = add_bias(self.features, weights, line.shares - centre @ weights)
         scores = apart = self.features @ weights
-        trained = labels_again(self.student, line.strength > SEPARATED)
+        separated = line.strength > SEPARATED
+        trained = labels_again(self.student, separated)
         if trained:
-            weights, apart = teach(self.features, scores, line.shares, self.penalty, rows)
+            shares = even_out(line.shares) if separated else line.shares
+            weights, apart = teach(self.features, scores, shares, self.penalty, rows)
         sure = self._sureness(mean, mechanism, scores, apart, weighted, trained)
         factor = soften(apart, partial(sureness, rows=rows), sure)
         return Fitted(weights=factor * weights, apart=factor * apart, shares=line.shares, rows=rows)

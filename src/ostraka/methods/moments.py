@@ -52,6 +52,7 @@ from ostraka.methods.after_noise.student import (
     Fitted,
     add_bias,
     covary,
+    even_out,
     soften,
     softmax,
     sureness,
@@ -230,7 +231,8 @@ class Moments:
         slopes, bias = fit_softmax(white, found.target, found.shares, penalties, rows)
         scores = white @ slopes + bias
         if labels_again(self.student, found.separated):
-            weights, apart = teach(self.features, scores, found.shares, self.penalty, rows)
+            shares = even_out(found.shares) if found.separated else found.shares
+            weights, apart = teach(self.features, scores, shares, self.penalty, rows)
             factor = self._surer(found, slopes, penalties, scores, apart, rows)
             weights, apart = factor * weights, factor * apart
         else:

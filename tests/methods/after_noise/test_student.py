@@ -8,6 +8,7 @@ import pytest
 from ostraka.methods.after_noise.student import (
     add_bias,
     covary,
+    even_out,
     soften,
     softmax,
     sureness,
@@ -45,6 +46,38 @@ def test_a_student_of_a_straight_teacher_answers_alike() -> None:
     shares = np.array([0.5, 0.3, 0.2])
     told = features @ teach(features, scores, shares)[0]
     assert np.abs(told.mean(axis=0) - shares).max() < 1e-9, "classes as common as was released"
+
+
+def test_shares_are_evened_out_where_more_than_two_classes_count() -> None:
+    for two in ([0.5, 0.5], [0.2, 0.8], [0.79, 0.2, 0.008, 0.002]):
+        assert np.abs(even_out(np.array(two)) - two).max() < 1e-12, "no more than two count"
+    for K in (2, 3, 10):
+        assert np.abs(even_out(np.full(K, 1.0 / K)) - 1.0 / K).max() < 1e-12
+    shares = np.array([0.4, 0.2, 0.15, 0.1, 0.1, 0.05])
+    found = even_out(shares)
+    assert found.sum() == pytest.approx(1.0)
+    assert (np.diff(found) <= 1e-12).all(), "in the same order"
+    assert found[0] < 0.25
+    assert found[-1] > 0.1
+
+
+def test_a_rare_class_keeps_its_rows() -> None:
+    """By its share a common class takes rows of rare ones, which the fit explains less."""
+    shares, K = np.array([0.46, 0.2, 0.12, 0.1, 0.08, 0.04]), 6
+    right = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        centres, labels = 3.0 * rng.standard_normal((K, 3)), rng.choice(K, 1500, p=shares)
+        rows = np.column_stack([centres[labels] + rng.standard_normal((1500, 3)), np.ones(1500)])
+        answers = np.eye(K)[labels[:300]]
+        students = [
+            teach(rows[:300], answers, b)[0] for b in (even_out(shares), shares, np.full(K, 1 / K))
+        ]
+        found = [(rows[300:] @ weights).argmax(axis=1) for weights in students]
+        right.append([np.mean(chosen == labels[300:]) for chosen in found])
+    evened, by_share, equal = np.mean(right, axis=0)
+    assert evened > by_share + 0.02
+    assert evened > equal + 0.01
 
 
 def test_rows_count_as_much_as_they_weigh() -> None:

@@ -9,10 +9,9 @@ It costs no budget, as nothing private is left in it.
     Y       answers      onehot(argmax) of the teacher, or its probabilities; centred
     β       –            minimises ‖Y − k(X, l)β‖² + α·βᵀk(l, l)β   [Nyström; Williams and Seeger]
 
-Then, as for a linear student, a constant makes classes as common on average as the teacher's
-probabilities say, and a factor makes the student as sure as its teacher, of rows that neither has
-learnt from (`apart`): what a release says of its own accuracy stays what it was, although the
-student is often better.
+Then, as for a linear student, a constant sets how common classes are on average, and a factor
+makes the student as sure as its teacher, of rows that neither has learnt from (`apart`): what a
+release says of its own accuracy stays what it was, although the student is often better.
 
 Where classes hardly overlap, the auxiliary rows lie in clumps. The line that noise has bent cuts
 through the edges of some; a smooth function of nearness follows most rows of a clump and so mends
@@ -30,7 +29,7 @@ import numpy as np
 
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.after_noise.apart import hold_out, own_moves
-from ostraka.methods.after_noise.student import Fitted, soften, sureness
+from ostraka.methods.after_noise.student import Fitted, even_out, soften, sureness
 from ostraka.methods.noisy_sum import differences
 from ostraka.release.kernel_model import KernelModel, compare_rows
 from ostraka.release.model import LinearModel
@@ -88,7 +87,8 @@ def learn_kernel(
     fitted = np.concatenate(
         [compare_rows(block, landmarks) @ slopes for block in _cut(rows, ROWS_AT_ONCE)]
     )
-    bias = probabilities.mean(axis=0) - fitted.mean(axis=0)
+    shares = probabilities.mean(axis=0)
+    bias = (shares if soft else even_out(shares)) - fitted.mean(axis=0)
     near = compare_rows(_space(rows, MOST_JUDGED), landmarks)
     moves = own_moves(near, gram, np.ones(len(near)))
     apart = hold_out(_space(fitted, MOST_JUDGED), _space(targets, MOST_JUDGED), moves)
