@@ -230,7 +230,10 @@ def test_compare_a_table_of_ones_own(own: Path, tmp_path: Path, parties: tuple[s
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("nothing.csv",), "TASK = 'nothing.csv' is not allowed. Allowed: har, kdd99"),
+        (
+            ("nothing.csv",),
+            "TASK = 'nothing.csv: no such file' is not allowed. Allowed: har, kdd99",
+        ),
         (("cases.csv", "--party-column", "site"), "--label-column is missing"),
         (("cases.csv", "--label-column", "outcome"), "--party-column is missing"),
         (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostraka.errors import InputError
+from ostraka.errors import InputError, ParameterError
 from ostraka.mechanism.geometry import class_basis
 from ostraka.methods import party_vectors
 from ostraka.methods.moments import TOLD
@@ -253,6 +253,13 @@ def test_sets_with_hardly_any_extent_have_a_plan(features: Array, epsilon: float
     )
     assert made.ball.outside(vectors).size == 0
     assert np.isfinite(made.weights([5] * made.mechanism.dimension)).all()
+
+
+@pytest.mark.parametrize("grid", [0.3, 0.0, float("nan"), float("inf"), -0.5])
+def test_a_grid_that_no_certificate_could_state_is_refused_at_once(grid: float) -> None:
+    made = planned("moments", auxiliary(3), 50)
+    with pytest.raises(ParameterError, match="grid"):
+        replace(made.method, grid=grid)
 
 
 def test_polls_on_one_set_share_what_nobody_can_change() -> None:

@@ -94,5 +94,5 @@ def test_refit_with_any_classifier_and_back(tmp_path: Path) -> None:
 
 def test_a_class_of_classifiers_is_no_classifier() -> None:
     _, release = a_release()
-    with pytest.raises(ParameterError, match="an unfitted scikit-learn classifier"):
+    with pytest.raises(ParameterError, match=r"the class RandomForest.*Classifier\(\)"):
         release.refit(student=RandomForestClassifier)

@@ -222,7 +222,7 @@ def _read_own(
 
     if not path.exists():
         known = f"{', '.join(TASKS)}, or a labelled table of your own, as .csv or .parquet"
-        raise ParameterError("TASK", got=str(path), allowed=known)
+        raise ParameterError("TASK", got=f"{path}: no such file", allowed=known)
     if label_column is None:
         allowed = "the column with the classes of your own table"
         raise ParameterError("--label-column", got=None, allowed=allowed)

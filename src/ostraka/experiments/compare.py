@@ -105,9 +105,10 @@ class CompareSettings:
             count("n_auxiliary", self.n_auxiliary, 2)
         unknown = [name for name in self.methods if name not in known]
         if unknown:
-            raise ParameterError(
-                "methods", got=", ".join(unknown), allowed="some of " + ", ".join(known)
-            )
+            allowed = "some of " + ", ".join(known)
+            if self.is_own and set(unknown) & {*PAPERS, "consensus-paper"}:
+                allowed += ". Those of the paper need its own features: they run on its data sets"
+            raise ParameterError("methods", got=", ".join(unknown), allowed=allowed)
         object.__setattr__(self, "methods", self.methods or known)
         values = tuple(
             sorted({number("inv-epsilon", value, 1e-6, 1e6) for value in self.inverse_epsilons})

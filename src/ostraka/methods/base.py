@@ -215,6 +215,8 @@ def check_positive(method: Any) -> None:
         value = getattr(method, name, 1)
         if not (0 < value < math.inf):
             raise ParameterError(name, got=value, allowed="a positive number")
+    if math.frexp(getattr(method, "grid", 1.0))[0] != 0.5:
+        raise ParameterError("grid", got=method.grid, allowed="a power of two")
     if getattr(method, "penalty", None) is not None:
         number("penalty", method.penalty, *PENALTIES)
     check_objective(getattr(method, "objective", "accuracy"))

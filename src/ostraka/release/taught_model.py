@@ -96,6 +96,9 @@ def teach_classifier(features: Any, teacher: Model, classifier: Any) -> TaughtMo
     """A copy of the classifier, fitted to the teacher's answers on public features."""
     from sklearn.base import clone
 
+    if isinstance(classifier, type):
+        allowed = f"an object of it: {classifier.__name__}(), with its options"
+        raise ParameterError("student", got=f"the class {classifier.__name__}", allowed=allowed)
     answers = choose_classes(teacher.score_features(features))
     try:
         fitted = clone(classifier).fit(features, answers)
