@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from ostraka.methods import made_up, made_up_labels
+from ostraka.methods import made_up
 from ostraka.methods.base import Options, Work
 from ostraka.methods.made_up import N_WORLDS, World, adder, worlds
 from ostraka.methods.registry import METHODS
 from ostraka.party.rows import Parties
+from ostraka.public import measured
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.prepare import prepare
 from ostraka.public.promise import Promise
@@ -133,7 +134,7 @@ def test_without_columns_there_are_clusters_and_lines() -> None:
 
 
 def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(made_up_labels, "MOST_ROWS", 50)
+    monkeypatch.setattr(measured, "MOST_ROWS", 50)
     given = auxiliary(2, n=60)
     small = worlds.__wrapped__(given, 20, 5)[-1].auxiliary
     assert small.n_samples == 50

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 from ostraka.errors import InputError, ParameterError
 from ostraka.mechanism.geometry import class_basis
@@ -18,6 +19,7 @@ from ostraka.methods import party_vectors
 from ostraka.methods.moments import TOLD
 from ostraka.methods.party_vectors import MOST_NUMBERS, lengthen
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.prepare import prepare
 from ostraka.solve.losses import Array
 from tests.mechanism.worlds import unit_rows
 from tests.methods.planned import Planned, grouped, planned
@@ -140,9 +142,38 @@ def test_without_clipping_a_party_sends_its_shares_and_its_covariance() -> None:
     for rows, labels in world:
         white = rows @ method.whitening - method.centre
         shares = np.bincount(labels, minlength=3) / 200
-        rest = np.eye(3)[labels] - (1.0 - 1.0 / 200) * shares
+        rest = np.eye(3)[labels] - method.within * (1.0 - 1.0 / 200) * shares
         expected.append(np.vstack([shares @ basis, white.T @ rest @ basis / 200]).ravel())
     assert np.abs(mean - np.mean(expected, axis=0)).max() <= 1e-5
+
+
+def test_of_measured_numbers_half_of_what_lies_between_parties_is_taken() -> None:
+    """Not of categories: there, parties are groups."""
+    rng = np.random.default_rng(0)
+    numbers = unit_rows(rng, 80, 4)
+    kinds = np.eye(4)[rng.integers(0, 4, 80)]
+    for rows, least, most in ((numbers, 0.5, 0.5), (kinds, 1.0, 1.0)):
+        public = prepare(rows, (0, 1), "auto")
+        assert least <= planned("moments", public, 50).method.within <= most
+    mixed = prepare(np.column_stack([kinds, 0.5 * numbers[:, :1]]), (0, 1), "auto")
+    assert 0.5 < planned("moments", mixed, 50).method.within < 1.0
+    sparse = prepare(csr_matrix(numbers), (0, 1), "auto")
+    assert planned("moments", sparse, 50).method.within == 0.5, "nobody knows its columns"
+
+
+def test_clusters_as_parties_show_what_lies_between_them() -> None:
+    """Nothing varies within them: with w = 1 hardly anything is left beside the noise."""
+    rng = np.random.default_rng(1)
+    rows = 0.3 * unit_rows(rng, 6000, 6)
+    labels = (rows[:, 0] > 0.0).astype(np.int64)
+    world = [(rows[part], labels[part]) for part in np.array_split(np.argsort(labels), 300)]
+    made = planned("moments", AuxiliarySet(rows[:500], (0, 1)), 300, epsilon=10.0)
+    assert made.method.within == 0.5
+    lengths = []
+    for within in (0.5, 1.0):
+        sent = replace(made, method=replace(made.method, within=within)).sent(world)
+        lengths.append(np.linalg.norm(sent.mean(axis=0)[1:-1]))
+    assert lengths[0] > 5.0 * lengths[1]
 
 
 def test_a_party_with_one_row_sends_all_of_it() -> None:

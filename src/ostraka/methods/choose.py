@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, TypeAlias, final
@@ -31,6 +31,7 @@ from ostraka.methods.made_up import N_WORLDS, World, adder, worlds
 from ostraka.methods.moments import Moments
 from ostraka.methods.registry import METHODS
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.measured import encoded_rows, share_measured
 from ostraka.public.promise import Promise
 from ostraka.public.task import Task
 from ostraka.release.scoring import choose_classes
@@ -171,6 +172,8 @@ def _run(
 ) -> Iterator[tuple[Group, World, list[Shares]]]:
     """The share of labels that each case of a group gets right, world by world."""
     each = min(options.samples_each, MOST_SAMPLES)
+    # Of the table itself: a world need not know its columns.
+    options = replace(options, measured=share_measured(encoded_rows(auxiliary)[1]))
     for group in groups:
         name, members = group
         made_up = members[0].made_up(options.samples_each)

@@ -201,8 +201,8 @@ def _vectors(method: Moments, white: Array, world: World, rows: Indices) -> Arra
     each = rows.shape[1]
     values = method.contrasts[world.labels[rows]]
     own = values.mean(axis=1, keepdims=True)
-    held = white[rows]
-    found = held.transpose(0, 2, 1) @ (values - (1.0 - 1.0 / each) * own) / each
+    held, subtracted = white[rows], method.within * (1.0 - 1.0 / each)
+    found = held.transpose(0, 2, 1) @ (values - subtracted * own) / each
     vectors: Array = np.concatenate([own, found], axis=1)
     if not method.with_mean:
         return vectors

@@ -6,10 +6,8 @@
     lines       a random softmax model, with classes more or less apart and more or less common
     clusters    classes are one cluster of the rows each, two, or four
 
-Some of the labels are wrong. Which kinds there are depends on the table. Where its columns are
-measured numbers, as pixels and sensors are, classes tend to be clusters of the rows: so are most of
-its worlds. Where they are categories, clusters are only the categories themselves and say little
-about a label: there are none of them.
+Some of the labels are wrong. Which kinds there are depends on the table (`public.measured`): where
+its columns are measured numbers, most of its worlds are clusters, where they are categories, none.
 
 Everything is public.
 """
@@ -25,7 +23,7 @@ from ostraka.methods.after_noise.denoise import signal_shares
 from ostraka.methods.cells import count_distinct
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.classes import Indices
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.measured import encoded_rows, share_measured
 from ostraka.public.whitening import Whitening, half_whiten
 from ostraka.solve.losses import Array
 
@@ -34,7 +32,6 @@ __all__ = ["N_WORLDS", "group_columns", "label_rows", "near_centres"]
 N_WORLDS = 12
 MOST_CLUSTERS = 9
 """Of the worlds, where all columns are measured numbers."""
-MOST_ROWS = 2500
 CLUSTERED_ROWS = 1000
 MOST_WRONG = 0.4
 """At most this share of the labels is drawn at random, in worlds of columns or clusters."""
@@ -55,7 +52,7 @@ Labelled = tuple[AuxiliarySet, Indices]
 def label_rows(auxiliary: AuxiliarySet, generator: np.random.Generator) -> list[Labelled]:
     """A dozen labellings, each with the rows that it labels."""
     small, encoded = _sample(auxiliary)
-    n_clusters = round(MOST_CLUSTERS * _measured(encoded))
+    n_clusters = round(MOST_CLUSTERS * share_measured(encoded))
     n_columns = 0 if encoded is None else (N_WORLDS - n_clusters) // 2
     found = []
     if encoded is not None and n_columns:
@@ -75,26 +72,10 @@ def near_centres(features: Array, n: int, generator: np.random.Generator) -> NDA
     return np.asarray(np.argmax(features @ centres.T - squares, axis=1))
 
 
-def _measured(encoded: Array | None) -> float:
-    """How much of the variance of a table's columns, of range 1, is in measured numbers: in other
-    columns than those of nothing but 0 and 1. 1 where the columns are unknown.
-    """
-    if encoded is None:
-        return 1.0
-    ranges = np.maximum(np.abs(encoded).max(axis=0), np.finfo(np.float64).tiny)
-    variances = np.var(encoded / ranges, axis=0)
-    category = np.isin(encoded, (0.0, 1.0)).all(axis=0)
-    return float(variances[~category].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
-
-
 def _sample(auxiliary: AuxiliarySet) -> tuple[AuxiliarySet, Array | None]:
     """So many rows are enough to tell methods apart; and the same rows before the preprocessing."""
-    n = auxiliary.n_samples
-    rows = np.random.default_rng(2).permutation(n)[:MOST_ROWS]
-    rows.sort()
-    plain = auxiliary.samples is not None and not is_sparse(auxiliary.samples)
-    encoded = np.asarray(auxiliary.encoded, dtype=np.float64)[rows] if plain else None
-    if n <= MOST_ROWS:
+    rows, encoded = encoded_rows(auxiliary)
+    if auxiliary.n_samples <= len(rows):
         return auxiliary, encoded
     return AuxiliarySet(auxiliary.features[rows], auxiliary.classes), encoded
 

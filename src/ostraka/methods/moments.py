@@ -7,9 +7,10 @@ There is no local training, and one upload.
                          whitened
     Q       contrasts    K×(K−1), orthonormal columns orthogonal to 1
     p_j     –            the class shares of party j
-    Y_j     –            (p_jᵀQ; (1/n_j) Σ_i z_i (e_{y_i} − s_j p_j)ᵀQ) with s_j = 1 − 1/n_j: what
-                         party j sends, k+1 rows, shortened to length b, rounded; with `shift` the
-                         mean of z_i/√K in a last column
+    w       within       how much of its own mean label a party subtracts, from ½ to 1
+    Y_j     –            (p_jᵀQ; (1/n_j) Σ_i z_i (e_{y_i} − s_j p_j)ᵀQ) with s_j = w(1 − 1/n_j):
+                         what party j sends, k+1 rows, shortened to length b, rounded; with
+                         `shift` the mean of z_i/√K in a last column
     c_j     –            what shortening has left of Y_j, from 0 to 1: sent as tb(c_j − ½), one
                          more number
     t       TOLD         its range beside b
@@ -20,10 +21,16 @@ There is no local training, and one upload.
 Guarantee (noisy_sum.proof.md): two vectors of the ball are at most 2B units apart,
 whatever the data and whatever W_k; ε-private or (ε, δ).
 
-Accuracy: a party's own mean label is subtracted, so a party that lives in a corner of the
-population, with classes of its own, does not bend the model. What is left is how labels vary with
-features within parties. A party of n rows shows 1 − s/n of that on average: with one row nothing is
-subtracted, and all is shown. From the class shares and this covariance one can solve for the
+Accuracy: with w = 1 only what varies within parties is left, and a party that lives in a corner of
+the population, with classes of its own, does not bend the model. But where parties are clusters of
+the rows, each with one class, nothing varies within them, and all that can be learnt lies between
+them. With w = 0 that is there; and the product of the mean label and the mean feature of all
+parties, too, which is 0 only if parties and public rows are alike on average. So w = 1 − m/2, where
+m is the share of the table that is measured numbers (`public.measured`): of categories, parties are
+groups, and w = 1; of measured numbers, they may be clusters, and half of what lies between them is
+taken. (Dealt samples do not care, but for noise.) A party of n rows shows 1 − s/n of the covariance
+on average: with one row nothing is subtracted, and all is shown.
+From the class shares and this covariance one can solve for the
 classifier that all data would give (`after_noise.posterior`). b, k and cf come from simulated
 parties: auxiliary rows with labels of random softmax models. Real parties may be shortened far
 more than these, natural ones most: dividing by the released mean of c_j makes up for it. (Parties
@@ -41,7 +48,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import ShapeError
+from ostraka.errors import ShapeError, number
 from ostraka.mechanism.geometry import class_basis
 from ostraka.mechanism.laws import Exact
 from ostraka.mechanism.mechanism import Mechanism
@@ -75,6 +82,7 @@ from ostraka.methods.simulated import SimulatedParties
 from ostraka.party.products import own_products
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.measured import encoded_rows, share_measured
 from ostraka.public.promise import Promise
 from ostraka.public.task import Task
 from ostraka.public.whitening import Whitening
@@ -119,6 +127,8 @@ class Moments:
     """What learns the fitted model's answers; by default something if classes hardly overlap."""
     objective: str = "accuracy"
     """ "balanced": classes are told apart as if all were equally common."""
+    within: float = 1.0
+    """w."""
 
     def __post_init__(self) -> None:
         check_positive(self)
@@ -133,6 +143,7 @@ class Moments:
             raise ShapeError("contrasts", got=self.contrasts.shape, allowed="K rows, K−1 columns")
         if not (self.signal > 0.0).all():
             raise ShapeError("signal", got="0 or less", allowed="positive numbers")
+        number("within", self.within, 0.0, 1.0)
 
     @classmethod
     def create(
@@ -140,8 +151,12 @@ class Moments:
     ) -> Moments:
         """Choose the directions and the ball, for this many units."""
         auxiliary, features = public_features(public, cls.name)
+        measured = options.measured
+        if measured is None:
+            measured = share_measured(encoded_rows(auxiliary)[1])
+        within = 1.0 - measured / 2.0
         whitening, centre, signal, contrasts, simulated = _simulate(
-            auxiliary, options.samples_each, options.shift
+            auxiliary, options.samples_each, within, options.shift
         )
         n_classes = auxiliary.n_classes
         chosen = choose_directions(
@@ -168,6 +183,7 @@ class Moments:
             penalty=options.penalty,
             student=options.student,
             objective=options.objective,
+            within=within,
         )
 
     @property
@@ -188,7 +204,11 @@ class Moments:
         def vectors(part: Parties) -> Array:
             white = own_products(part.features, self.whitening) - self.centre
             found = party_covariances(
-                white, self.contrasts[part.labels], part.starts, with_mean=self.with_mean
+                white,
+                self.contrasts[part.labels],
+                part.starts,
+                within=self.within,
+                with_mean=self.with_mean,
             )
             return self.shorten(found, np.diff(part.starts) > 0)
 
@@ -315,7 +335,8 @@ class Moments:
         """π and F, and what is known of their errors."""
         n_contrasts, each = self.n_classes - 1, float(self.samples_each)
         found, noise = self.class_shares(mean, mechanism)
-        shares, shown = likely_shares(found, noise**2), 1.0 - (1.0 - 1.0 / each) / each
+        shares = likely_shares(found, noise**2)
+        shown = 1.0 - self.within * (1.0 - 1.0 / each) / each
         target = self._released(mean, mechanism)[1:, :n_contrasts] @ self.contrasts.T / shown
         sampling = spread(shares) * self._private(mechanism) / n_contrasts
         return Evidence(
@@ -349,7 +370,7 @@ class Moments:
 
 @lru_cache(maxsize=2)
 def _simulate(
-    auxiliary: AuxiliarySet, samples_each: int, with_mean: bool
+    auxiliary: AuxiliarySet, samples_each: int, within: float, with_mean: bool
 ) -> tuple[Whitening, Array, Array, Array, SimulatedParties]:
     """What depends neither on ε nor on the number of units, kept for the next of them."""
     features: Array = auxiliary.features
@@ -359,7 +380,7 @@ def _simulate(
     centre: Array = white.mean(axis=0)
     white -= centre
     simulated = SimulatedParties.labelled(
-        white, signal, contrasts, samples_each, with_mean=with_mean
+        white, signal, contrasts, samples_each, within=within, with_mean=with_mean
     )
     for array in (whitening.values, whitening.basis, centre, signal, contrasts, simulated.sums):
         array.flags.writeable = False  # the next poll on this set has the same ones

@@ -15,7 +15,14 @@ from ostraka.methods.registry import METHODS
 
 __all__ = ["method_from_parts", "method_parts"]
 
-LATER = {"objective": "accuracy", "squared": False, "sure": None, "off": None, "soft": False}
+LATER = {
+    "objective": "accuracy",
+    "squared": False,
+    "sure": None,
+    "off": None,
+    "soft": False,
+    "within": 1.0,
+}
 """Settings that earlier polls do not have, with what they stand for; written only if they differ.
 """
 STUDENTS = {"auto": None, "none": False, "linear": True}

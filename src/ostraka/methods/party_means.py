@@ -47,18 +47,22 @@ def party_means(white: Array, values: Array, starts: NDArray[np.intp]) -> Array:
 
 
 def party_covariances(
-    white: Array, values: Array, starts: NDArray[np.intp], *, with_mean: bool = False
+    white: Array,
+    values: Array,
+    starts: NDArray[np.intp],
+    *,
+    within: float = 1.0,
+    with_mean: bool = False,
 ) -> Array:
     """The mean v̄_j of every party's values, then (1/n_j) Σ_i z_i (v_i − s_j v̄_j)ᵀ, as one row each.
 
-    s_j = 1 − 1/n_j. With the mean of z_i/√K as a last column, where K−1 is the number of values;
-    its first entry is 0.
+    s_j = `within`·(1 − 1/n_j). With the mean of z_i/√K as a last column, where K−1 is the number of
+    values; its first entry is 0.
     """
     sizes = np.diff(starts)
     own = party_means(np.ones((len(white), 1)), values, starts)
-    rest = values - np.repeat(
-        own * (1.0 - 1.0 / np.maximum(sizes, 1))[:, np.newaxis], sizes, axis=0
-    )
+    subtracted = within * (1.0 - 1.0 / np.maximum(sizes, 1))
+    rest = values - np.repeat(own * subtracted[:, np.newaxis], sizes, axis=0)
     found = party_means(white, rest, starts).reshape(len(sizes), white.shape[1], -1)
     vectors = np.concatenate([own[:, np.newaxis], found], axis=1)
     if with_mean:

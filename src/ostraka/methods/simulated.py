@@ -66,6 +66,7 @@ class SimulatedParties:
         contrasts: Array,
         samples_each: int,
         *,
+        within: float = 1.0,
         with_mean: bool = False,
         seed: int = 0,
     ) -> SimulatedParties:
@@ -88,7 +89,9 @@ class SimulatedParties:
             labels = (apart * scores + common + noise).argmax(axis=1)
             rows = generator.integers(0, len(white), per_model * n)
             vectors.append(
-                party_covariances(white[rows], contrasts[labels[rows]], starts, with_mean=with_mean)
+                party_covariances(
+                    white[rows], contrasts[labels[rows]], starts, within=within, with_mean=with_mean
+                )
             )
         return cls(np.concatenate(vectors).reshape(N_SIMULATED, white.shape[1] + 1, -1))
 
