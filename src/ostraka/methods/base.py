@@ -94,8 +94,6 @@ class Options:
     loss: str = "logistic"
     ball: float | None = None
     start: Any = None
-    measured: float | None = None
-    """How much of the table is measured numbers (`share_measured`), if that is known already."""
 
     def __post_init__(self) -> None:
         each = count("samples_each", self.samples_each, 1, MOST_PARTIES)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, TypeAlias, final
@@ -95,10 +95,17 @@ def choose(
 
 
 def create(
-    candidate: str, public: AuxiliarySet | Task, n_units: int, promise: Promise, options: Options
+    candidate: str,
+    public: AuxiliarySet | Task,
+    n_units: int,
+    promise: Promise,
+    options: Options,
+    measured: float | None = None,
 ) -> Cells | Moments:
-    """The method of a candidate."""
+    """The method of a candidate; `measured` as in `Moments.create`."""
     name, more = CANDIDATES[candidate]
+    if name == "moments":
+        more = {**more, "measured": measured}
     made: Cells | Moments = METHODS[name].create(public, n_units, promise, options, **more)
     return made
 
@@ -173,7 +180,7 @@ def _run(
     """The share of labels that each case of a group gets right, world by world."""
     each = min(options.samples_each, MOST_SAMPLES)
     # Of the table itself: a world need not know its columns.
-    options = replace(options, measured=share_measured(encoded_rows(auxiliary)[1]))
+    measured = share_measured(encoded_rows(auxiliary)[1])
     for group in groups:
         name, members = group
         made_up = members[0].made_up(options.samples_each)
@@ -181,7 +188,7 @@ def _run(
         largest = None if largest is None else min(max(largest, each), MOST_SAMPLES)
         for world in worlds(auxiliary, made_up, each, options.natural, largest):
             made = [
-                create(name, world.auxiliary, case.n_units, case.promise, options)
+                create(name, world.auxiliary, case.n_units, case.promise, options, measured)
                 for case in members
             ]
             totals = adder(made)(world)

@@ -147,11 +147,19 @@ class Moments:
 
     @classmethod
     def create(
-        cls, public: AuxiliarySet | Task, n_units: int, promise: Promise, options: Options
+        cls,
+        public: AuxiliarySet | Task,
+        n_units: int,
+        promise: Promise,
+        options: Options,
+        *,
+        measured: float | None = None,
     ) -> Moments:
-        """Choose the directions and the ball, for this many units."""
+        """Choose the directions and the ball, for this many units.
+
+        `measured`: m, if it is known already.
+        """
         auxiliary, features = public_features(public, cls.name)
-        measured = options.measured
         if measured is None:
             measured = share_measured(encoded_rows(auxiliary)[1])
         within = 1.0 - measured / 2.0

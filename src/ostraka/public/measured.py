@@ -10,10 +10,10 @@ subtracts (`methods.moments`).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.preprocessing import is_sparse
-from ostraka.solve.losses import Array
 
 __all__ = ["encoded_rows", "share_measured"]
 
@@ -21,7 +21,7 @@ MOST_ROWS = 2500
 """So many rows tell enough."""
 
 
-def encoded_rows(auxiliary: AuxiliarySet) -> tuple[np.ndarray, Array | None]:
+def encoded_rows(auxiliary: AuxiliarySet) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Some of the rows, in order, and their columns before the preprocessing, if they are known."""
     rows = np.random.default_rng(2).permutation(auxiliary.n_samples)[:MOST_ROWS]
     rows.sort()
@@ -30,7 +30,7 @@ def encoded_rows(auxiliary: AuxiliarySet) -> tuple[np.ndarray, Array | None]:
     return rows, np.asarray(auxiliary.encoded, dtype=np.float64)[rows]
 
 
-def share_measured(encoded: Array | None) -> float:
+def share_measured(encoded: NDArray[np.float64] | None) -> float:
     """How much of the variance of columns, of range 1, is in others than those of 0 and 1.
 
     1 where the columns are unknown.
