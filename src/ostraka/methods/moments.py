@@ -29,12 +29,11 @@ parties, too, which is 0 only if parties and public rows are alike on average. S
 m is the share of the table that is measured numbers (`public.measured`): of categories, parties are
 groups, and w = 1; of measured numbers, they may be clusters, and half of what lies between them is
 taken. (Dealt samples do not care, but for noise.) A party of n rows shows 1 − s/n of the covariance
-on average: with one row nothing is subtracted, and all is shown.
-From the class shares and this covariance one can solve for the
-classifier that all data would give (`after_noise.posterior`). b, k and cf come from simulated
-parties: auxiliary rows with labels of random softmax models. Real parties may be shortened far
-more than these, natural ones most: dividing by the released mean of c_j makes up for it. (Parties
-that send less count less in that quotient, on both sides.)
+on average: with one row nothing is subtracted, and all is shown. From the class shares and this
+covariance one can solve for the classifier that all data would give (`after_noise.posterior`). b, k
+and cf come from simulated parties: auxiliary rows with labels of random softmax models. Real
+parties may be shortened far more than these, natural ones most: dividing by the released mean of
+c_j makes up for it. (Parties that send less count less in that quotient, on both sides.)
 """
 
 from __future__ import annotations
