@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostraka.errors import InputError
+from ostraka.mechanism import Rehearsal
 from ostraka.methods import cells
 from ostraka.methods.cells import MOST_NUMBERS, nearest_centres
 from ostraka.public.auxiliary import AuxiliarySet
@@ -290,3 +291,30 @@ def test_any_noise_on_squares_gives_a_model(unit: int, n_classes: int) -> None:
 def test_squares_are_for_a_single_cell_alone() -> None:
     with pytest.raises(InputError, match="squared"):
         replace(plan(3).method, squared=True)
+
+
+def overtold(monkeypatch: pytest.MonkeyPatch, moved: float, mistrust: float) -> float:
+    """How much surer models are than they are right, on average over draws of noise, where labels
+    of six equally common classes have nothing to do with the features.
+    """
+    monkeypatch.setattr(cells, "MOVED", moved)
+    monkeypatch.setattr(cells, "MISTRUST", mistrust)
+    features = unit_rows(np.random.default_rng(0), 300, 5)
+    made = planned("cells", AuxiliarySet(features, tuple(range(6))), 200, epsilon=0.5)
+    method, mechanism = made.method, made.mechanism
+    flat = np.repeat(method._masses(np.full(300, 1 / 300)) / 6, 6)
+    total = [int(each) for each in np.rint(flat * 200 * cells.UNITS)]
+    told = []
+    for seed in range(20):
+        mean = mechanism.mean(mechanism.draw(total, Rehearsal(seed)))
+        told.append(method.fit(mean, mechanism).expect("accuracy"))
+    return float(np.mean(told)) - 1 / 6
+
+
+def test_models_of_noise_do_not_flatter_themselves_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can tell noise from labels; but a model that believed it would say twice as much."""
+    assert overtold(monkeypatch, cells.MOVED, cells.MISTRUST) < 0.15
+
+
+def test_believing_masses_that_noise_has_moved_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert overtold(monkeypatch, 0.0, 1.0) > 0.15

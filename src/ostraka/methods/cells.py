@@ -83,9 +83,11 @@ NOISE_MARGIN = 15.0
 """With Mε over this many cells, a cell's mass is 7.5 times the scale of its noise."""
 CAUTION = 1.5
 """Class shares are shrunk as if their noise had this many times its variance."""
-MISTRUST, MISTRUST_TRAINED = 0.15, 0.4
+MISTRUST, MISTRUST_TRAINED = 0.1, 0.4
 """How far a line's own probabilities typically are from the truth, and where classes are separated.
 """
+MOVED = 1.0
+"""By so many of its deviations noise makes labels seem to agree with answers that it has moved."""
 SUREST = 0.995
 WITHIN = 0.5
 """How much of what mixed cells seem to lose a model of separated classes tells apart."""
@@ -220,7 +222,7 @@ class Cells:
         if trained:
             shares = even_out(line.shares) if separated else line.shares
             weights, apart = teach(self.features, scores, shares, self.penalty, rows)
-        sure = self._sureness(mean, mechanism, scores, apart, weighted, trained)
+        sure = self._sureness(mean, mechanism, line, apart, weighted, trained)
         factor = soften(apart, partial(sureness, rows=rows), sure)
         return Fitted(weights=factor * weights, apart=factor * apart, shares=line.shares, rows=rows)
 
@@ -335,21 +337,24 @@ class Cells:
         self,
         mean: Array,
         mechanism: Mechanism,
+        line: Line,
         scores: Array,
-        answers: Array,
         weighted: Array,
         trained: bool,
     ) -> float:
         """How often the answers are right: what a line says, and what the released masses say.
 
-        The second is the mass of labels in each cell that agree with the answers there. It is
-        noisy, and too high where noise has moved the answers; but no line is as sure as separated
-        classes are. It takes labels and answers within a cell to have nothing to do with each
-        other: where classes are separated, about half of what a mixed cell seems to lose is told
-        apart within it.
+        The fitted line is as long as separated classes need, and flatters where they overlap; one
+        that is as long as what was released makes likely is too cautious where they do not: their
+        mean. The masses say how many labels of each cell agree with the answers there: noisy, and
+        too many, because noise has moved the answers towards itself; but no line is as sure as
+        separated classes are. It takes labels and answers within a cell to have nothing to do with
+        each other: where classes are separated, about half of what a mixed cell seems to lose is
+        told apart within it.
         """
-        K, counted = self.n_classes, np.zeros((len(self.centres), self.n_classes))
-        np.add.at(counted, (self.assigned, answers.argmax(axis=1)), weighted)
+        K, chosen = self.n_classes, scores.argmax(axis=1)
+        counted = np.zeros((len(self.centres), K))
+        np.add.at(counted, (self.assigned, chosen), weighted)
         masses, noise = self._masses(weighted), mechanism.noise_scale / mechanism.divisor
         given = counted / np.maximum(masses, np.finfo(np.float64).tiny)[:, np.newaxis]
         if self.n_columns == 1:
@@ -357,15 +362,23 @@ class Cells:
             moved = (given[:, 1] - given[:, 0]) / 2.0
         else:
             found, moved = mean.reshape(-1, K), given
-        variance = 2.0 * noise**2 * float(np.sum(moved**2))
-        said = sureness(onto_simplex(scores), weighted)
-        mistrust = (MISTRUST_TRAINED if trained else MISTRUST) ** 2
-        trust = mistrust / (mistrust + 4.0 * variance)
+        deviation = math.sqrt(2.0 * noise**2 * float(np.sum(moved**2)))
+        lines = [line.fit(self.penalty), line.fit(1.0 / line.strength)]
+        said = np.mean([self._says(each, line.shares, chosen, weighted) for each in lines])
+        mistrust = MISTRUST_TRAINED if trained else MISTRUST
+        trust = mistrust**2 / (mistrust**2 + (2.0 * deviation) ** 2)
         agreeing = float(np.sum(given * found))
         if trained:
             mixed = 1.0 - float(masses @ np.einsum("ij,ij->i", given, given))
             agreeing *= 1.0 + WITHIN * mixed
-        return float(np.clip(said + trust * (agreeing - said), 1.0 / K, SUREST))
+        told = said + trust * (agreeing - MOVED * deviation - said)
+        return float(np.clip(told, 1.0 / K, SUREST))
+
+    def _says(self, weights: Array, shares: Array, chosen: Array, weighted: Array) -> float:
+        """The mean probability of these answers, by a line with these weights."""
+        centred = self.features - weighted @ self.features
+        said = onto_simplex(centred @ weights + shares)
+        return float(weighted @ np.take_along_axis(said, chosen[:, np.newaxis], axis=1)[:, 0])
 
     def _masses(self, weighted: Array) -> Array:
         masses = np.bincount(self.assigned, weights=weighted, minlength=len(self.centres))
