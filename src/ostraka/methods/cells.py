@@ -374,7 +374,9 @@ class Cells:
         told = said + trust * (agreeing - MOVED * deviation - said)
         return float(np.clip(told, 1.0 / K, SUREST))
 
-    def _says(self, weights: Array, shares: Array, chosen: Array, weighted: Array) -> float:
+    def _says(
+        self, weights: Array, shares: Array, chosen: NDArray[np.intp], weighted: Array
+    ) -> float:
         """The mean probability of these answers, by a line with these weights."""
         centred = self.features - weighted @ self.features
         said = onto_simplex(centred @ weights + shares)
