@@ -106,3 +106,18 @@ def test_what_did_not_happen_is_said_by_whoever_could_have_done_it() -> None:
     assert str(again) == str(caught.value)
     with pytest.raises(KeyError), nothing_spent():
         raise KeyError("not ours")
+
+
+def test_what_was_given_is_shown_as_a_person_would_write_it() -> None:
+    assert tree.show(("home",)) == "'home'"
+    assert tree.show([]) == "nothing"
+    assert tree.show(0.5) == "0.5"
+    assert tree.show(np.arange(100.0)) == "an object of type ndarray"
+    assert str(ParameterError("--classes", got=("home",), allowed="two")).startswith(
+        "--classes = 'home' is not allowed."
+    )
+
+
+def test_a_truth_value_of_numpy_is_no_number() -> None:
+    with pytest.raises(ParameterError, match="True"):
+        tree.number("epsilon", np.True_, 0.0, 1.0)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from ostraka import PrivateClassifier
 from ostraka.errors import PrivacyWarning, SharedRowsError
-from ostraka.rows_seen import are_shared, mark_released, row_keys
+from ostraka.rows_seen import are_shared, mark_released, mark_used, row_keys, was_used
 
 RNG = np.random.default_rng(0)
 
@@ -125,6 +125,16 @@ def test_an_accuracy_on_the_parties_own_rows() -> None:
         warnings.simplefilter("error")
         model.score(public, labels)
         assert pickle.loads(pickle.dumps(model)).score(X, y) >= 0.0, "no key goes into a file"
+
+
+def test_one_row_many_times_tells_nobody_whether_it_was_learnt_from() -> None:
+    """Neither do nine rows; ten of the estimator's own are warned of."""
+    rows, estimator = np.random.default_rng(0).normal(size=(30, 3)), PrivateClassifier()
+    mark_used(estimator, rows)
+    assert not was_used(estimator, np.repeat(rows[:1], 50, axis=0))
+    assert not was_used(estimator, np.repeat(rows[:9], 50, axis=0))
+    assert was_used(estimator, rows[:10])
+    assert not was_used(estimator, rows[:10] + 1.0)
 
 
 def test_what_was_released_is_told_by_all_rows() -> None:

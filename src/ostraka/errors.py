@@ -80,6 +80,9 @@ __all__ = [
 
 NOTHING_HAPPENED = "Nothing was drawn and nothing was spent."
 
+LONGEST = 60
+"""What the inside of an object may take to show."""
+
 
 def number(name: str, given: Any, least: float, most: float, allowed: str | None = None) -> float:
     """`given` as a double within its range, or a `ParameterError`."""
@@ -89,6 +92,7 @@ def number(name: str, given: Any, least: float, most: float, allowed: str | None
         value = math.nan
     if (
         isinstance(given, str | bytes | bool)
+        or getattr(getattr(given, "dtype", None), "kind", "") == "b"
         or getattr(given, "ndim", 0) != 0
         or not least <= value <= most
     ):
@@ -118,6 +122,15 @@ def list_names(names: Iterable[object], most: int = 8) -> str:
     """Names in quotes, the first few of them."""
     shown = [repr(str(name)) for name in names]
     return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
+
+
+def show(given: object) -> str:
+    """What was given, as a person would write it: names in quotes, and no inside of an object."""
+    if isinstance(given, tuple | list) and all(isinstance(each, str) for each in given):
+        return list_names(given) or "nothing"
+    shown = repr(given)
+    plain = isinstance(given, str | int | float | tuple | list)
+    return shown if plain or len(shown) <= LONGEST else f"an object of type {type(given).__name__}"
 
 
 def suggest(name: object, names: Iterable[object]) -> str:
@@ -363,7 +376,7 @@ class ParameterError(InputError):
         if got is None:
             super().__init__(f"{name} is missing.", f"Needed: {allowed}.")
         else:
-            super().__init__(f"{name} = {got!r} is not allowed.", f"Allowed: {allowed}.")
+            super().__init__(f"{name} = {show(got)} is not allowed.", f"Allowed: {allowed}.")
 
 
 class UnusedOptionError(ParameterError):
@@ -371,7 +384,7 @@ class UnusedOptionError(ParameterError):
 
     def __init__(self, name: str, *, got: object, method: str, others: Iterable[str]) -> None:
         self.name, self.got, self.allowed = name, got, ", ".join(others) or "none"
-        problem = f"{name} = {got!r} is not for method {method!r}, which would not use it."
+        problem = f"{name} = {show(got)} is not for method {method!r}, which would not use it."
         InputError.__init__(self, problem, f"Leave it out; it is for {self.allowed}.")
 
 

@@ -77,11 +77,15 @@ def mark_used(estimator: Any, rows: Any) -> None:
 
 
 def was_used(estimator: Any, rows: Any) -> bool:
-    """Whether most of these rows are among those; of a few rows nothing is said."""
+    """Whether most of these rows are among those.
+
+    Of a few rows nothing is said, nor of one that is given many times: it may be somebody's.
+    """
     keys = _used.get(estimator)
-    if keys is None or rows.shape[0] < FEW:
+    if keys is None:
         return False
-    return bool(np.isin(row_keys(rows), keys).mean() > 0.5)
+    given = np.unique(row_keys(rows))
+    return bool(len(given) >= FEW and np.isin(given, keys, assume_unique=True).mean() > 0.5)
 
 
 def _singles(keys: Keys) -> Keys:

@@ -16,6 +16,7 @@ from ostraka.methods.made_up import N_WORLDS
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.prepare import prepare
+from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.promise import Promise
 from ostraka.solve.losses import Array
 from tests.mechanism.worlds import unit_rows
@@ -159,3 +160,12 @@ def test_bad_input_is_refused() -> None:
         choose(auxiliary(2).features, 10, PROMISE, OPTIONS)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="n_parties"):
         Poll.create(auxiliary(2), epsilon=1.0, parties=2.5)  # type: ignore[arg-type]
+
+
+def test_nothing_is_rehearsed_on_samples_that_are_somebodys_secret() -> None:
+    """However many there are: some would be drawn, and their secrecy forgotten."""
+    rows = unit_rows(np.random.default_rng(0), 3000, 3)
+    clipped = Preprocessing(radius=2.0)
+    secret = AuxiliarySet(rows, ("a", "b"), preprocessing=clipped, private=True)
+    with pytest.raises(ParameterError, match="a private set"):
+        rehearse(secret, [Case(20, Promise(epsilon=1.0))], Options())

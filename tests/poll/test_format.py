@@ -74,6 +74,18 @@ def test_format_4_stays_readable(name: str) -> None:
     assert poll.contribute(samples, labels, "ward 1") == sent
 
 
+@pytest.mark.parametrize(("name", "within"), [("moments", 1.0), ("moments-within", 0.5)])
+def test_polls_of_moments_stay_readable(name: str, within: float) -> None:
+    """The first was made before parties could keep some of what lies between them."""
+    poll = Poll.load(FILES / f"{name}-1.poll")
+    assert poll.method.within == within  # type: ignore[attr-defined]
+    _, metadata = read_tensors((FILES / f"{name}-1.poll").read_bytes(), "poll")
+    assert ("within" in json.loads(metadata["poll"])["method"]) is (within < 1.0)
+    sent = Contribution.load(FILES / f"{name}-1.contribution")
+    assert sent.poll == poll.digest
+    Tally(poll).add(sent)
+
+
 def test_format_5_stays_readable() -> None:
     """With a kernel student, and rows kept back."""
     poll = Poll.load(FILES / "cells-5.poll")
@@ -220,6 +232,7 @@ def test_any_bytes_give_a_format_error(data: bytes) -> None:
         put("method", "n_columns", value=5),
         put("method", "n_classes", value=7),
         put("method", "samples_each", value=0.5),
+        put("method", "samples_each", value=10**400),
         put("method", "reweighted", value=1),
         put("method", "more", value=1),
         put("auxiliary", value=None),

@@ -50,6 +50,8 @@ __all__ = [
 
 LAMBDAS = (1e-12, 1e12)
 PENALTIES = (1e-12, 1e12)
+GRIDS = (2.0**-400, 2.0**200)
+"""With others, numbers after the noise would leave all doubles."""
 
 Block: TypeAlias = tuple[list[str], Units]
 """Names, and their vectors as rows (a ball) or the counts (N, K) of their votes (ballots)."""
@@ -211,11 +213,11 @@ def labels_again(student: str, usually: bool) -> bool:
 
 def check_positive(method: Any) -> None:
     """Refuse numbers that would only fail, or mislead, after the noise."""
-    for name in ("clip_factor", "grid", "samples_each"):
-        value = getattr(method, name, 1)
-        if not (0 < value < math.inf):
-            raise ParameterError(name, got=value, allowed="a positive number")
-    if math.frexp(getattr(method, "grid", 1.0))[0] != 0.5:
+    count("samples_each", getattr(method, "samples_each", 1), 1, MOST_PARTIES)
+    if not 0 < getattr(method, "clip_factor", 1.0) <= 1:
+        raise ParameterError("clip_factor", got=method.clip_factor, allowed="above 0, up to 1")
+    grid = number("grid", getattr(method, "grid", 1.0), *GRIDS)
+    if math.frexp(grid)[0] != 0.5:
         raise ParameterError("grid", got=method.grid, allowed="a power of two")
     if getattr(method, "penalty", None) is not None:
         number("penalty", method.penalty, *PENALTIES)

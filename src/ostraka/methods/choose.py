@@ -118,7 +118,8 @@ def candidates(promise: Promise) -> tuple[str, ...]:
 def rehearse(
     auxiliary: AuxiliarySet, cases: Sequence[Case], options: Options, watch: Watch | None = None
 ) -> dict[Case, dict[str, Rehearsed]]:
-    """How each candidate does in each case."""
+    """How each candidate does in each case; never of an auxiliary set that is somebody's secret."""
+    public_features(auxiliary, "auto")
     groups = _groups(cases, options.samples_each)
     rehearsed = _run(auxiliary, groups, options)
     shown = rehearsed if watch is None else watch(rehearsed, len(groups) * N_WORLDS)

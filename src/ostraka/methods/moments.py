@@ -142,7 +142,8 @@ class Moments:
             raise ShapeError("contrasts", got=self.contrasts.shape, allowed="K rows, K−1 columns")
         if not (self.signal > 0.0).all():
             raise ShapeError("signal", got="0 or less", allowed="positive numbers")
-        number("within", self.within, 0.0, 1.0)
+        # As one double: a poll has one form, whoever made it.
+        object.__setattr__(self, "within", number("within", self.within, 0.0, 1.0) + 0.0)
 
     @classmethod
     def create(
