@@ -53,12 +53,10 @@ def read_tensors(data: bytes, what: str) -> tuple[dict[str, NDArray[Any]], dict[
         ValueError,
         AttributeError,
         RecursionError,
-    ) as error:
+    ):
         kind = None if data[8:9] == b"{" else foreign_kind(data[:16])
         problem = (
-            f"it begins like {kind}"
-            if kind
-            else f"it was cut short or damaged ({error}); ask for it again"
+            f"it begins like {kind}" if kind else "it was cut short or damaged; ask for it again"
         )
         raise FormatError(what, problem) from None
     if not isinstance(metadata, dict) or not all(

@@ -699,7 +699,7 @@ def test_sets_without_a_public_geometry_are_refused(case: Case) -> None:
         ({"noise": "cauchy"}, "auto, l2, gaussian"),
         ({"protects": "nobody"}, "party, person, row"),
         ({"parties": 2.5}, "whole number"),
-        ({"parties": -3}, "n_parties"),
+        ({"parties": -3}, "parties"),
         ({"parties": None}, "how many parties are expected"),
         ({"parties": None, "persons": 5}, "this poll protects one party"),
         ({"protects": "person"}, "about how many persons there are"),

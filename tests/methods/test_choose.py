@@ -158,7 +158,7 @@ def test_bad_input_is_refused() -> None:
         Poll.create(auxiliary(2), epsilon=1.0, parties=1)
     with pytest.raises(WrongTypeError, match="AuxiliarySet"):
         choose(auxiliary(2).features, 10, PROMISE, OPTIONS)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="n_parties"):
+    with pytest.raises(ParameterError, match="parties"):
         Poll.create(auxiliary(2), epsilon=1.0, parties=2.5)  # type: ignore[arg-type]
 
 

@@ -154,7 +154,7 @@ def test_more_votes_than_fit_are_refused_beforehand() -> None:
     made = made_for(auxiliary(2))
     made.method.mechanism(Promise(epsilon=1.0), 2**37)
     wide = replace(made.method, white=made.method.white * 2.0**5)
-    with pytest.raises(ParameterError, match=r"n_parties.*for this auxiliary set"):
+    with pytest.raises(ParameterError, match=r"parties.*for this auxiliary set"):
         wide.mechanism(Promise(epsilon=1.0), 2**38)
 
 

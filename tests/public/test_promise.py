@@ -60,9 +60,9 @@ def test_so_many_units_are_enough() -> None:
 
 @pytest.mark.parametrize("n", [-1, 2.5, "3", True, None, MOST_PARTIES + 1])
 def test_a_number_of_units_is_a_number(n: Any) -> None:
-    with pytest.raises(ParameterError, match="n_parties"):
+    with pytest.raises(ParameterError, match="parties"):
         check_parties(n)
-    with pytest.raises(ParameterError, match="n_parties"):
+    with pytest.raises(ParameterError, match="parties"):
         Promise(epsilon=1.0).check_units(n)
 
 

@@ -115,7 +115,7 @@ def test_holders_add_up_their_persons() -> None:
 def test_more_than_fit_into_64_bits_are_refused() -> None:
     tally = Tally(Asked(BALL, "person"))
     tally.add_sum("north", [1, 1], 2**38)
-    with pytest.raises(ParameterError, match="n_parties"):
+    with pytest.raises(ParameterError, match="parties"):
         tally.add_sum("south", [1, 1], 1)
     assert tally.n_units == 2**38
 

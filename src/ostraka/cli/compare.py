@@ -229,6 +229,9 @@ def _read_own(
     if (parties is None) is not (samples_each is None) or (parties is None and not party_column):
         allowed = "the column that names the parties; or --parties and --samples-each"
         raise ParameterError("--party-column", got=party_column, allowed=allowed)
+    if label_column == party_column:
+        allowed = "another column than the one with the classes"
+        raise ParameterError("--party-column", got=party_column, allowed=allowed)
     others = [name for name in (label_column, party_column, *drop) if name]
     public = read_public(path, columns, others)
     if public.columns is None:

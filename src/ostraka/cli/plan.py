@@ -10,6 +10,7 @@ import typer
 from ostraka.cli.choices import CalibrationName
 from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import COLUMNS, DROP, NATURAL, SAMPLES_LARGEST
+from ostraka.errors import count
 
 if TYPE_CHECKING:
     from ostraka.expect.planner import Setting
@@ -93,6 +94,7 @@ def plan(
     With --auxiliary, our own methods are rehearsed on labels made of the public samples.
     """
     names = _read_classes(classes)
+    count("--parties", parties, 2)
     if auxiliary is not None:
         from ostraka.methods.base import Options
 

@@ -233,7 +233,8 @@ def _next(poll: Poll, file: str) -> str:
     return (
         f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, and "
         f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out "
-        f"{'model' if poll.judged is None else 'evaluated'}.ostraka"
+        f"{'model' if poll.judged is None else 'evaluated'}.ostraka, with --ledger FILE to charge "
+        "every party there"
     )
 
 

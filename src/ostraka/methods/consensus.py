@@ -173,7 +173,7 @@ class Consensus:
         most = 2**62 // (int(np.abs(self.white).max(initial=1.0)) + 1)
         if n_units > most:
             allowed = f"up to {most} for this auxiliary set"
-            raise ParameterError("n_parties", got=n_units, allowed=allowed)
+            raise ParameterError("parties", got=n_units, allowed=allowed)
 
 
 def vote_sensitivity(white: Array, contrasts: Array) -> float:

@@ -87,7 +87,7 @@ class Promise:
 
 def check_parties(n_parties: int) -> int:
     """A number of parties (persons, rows) as a Python integer."""
-    return count("n_parties", n_parties, 0, MOST_PARTIES)
+    return count("parties", n_parties, 0, MOST_PARTIES)
 
 
 def check_keep_back(every: int | None) -> int | None:

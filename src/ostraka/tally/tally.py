@@ -163,7 +163,7 @@ class Tally:
     def _check_room(self, more: int) -> None:
         if self._n_units + more > MOST_PARTIES:
             raise ParameterError(
-                "n_parties", got=self._n_units + more, allowed=f"up to {MOST_PARTIES}"
+                "parties", got=self._n_units + more, allowed=f"up to {MOST_PARTIES}"
             )
 
     def _note(self, names: list[str], n_units: int) -> None:
