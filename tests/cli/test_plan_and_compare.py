@@ -42,6 +42,13 @@ def test_plan_forecasts_from_public_samples(public: Path, tmp_path: Path) -> Non
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("parties", ["-5", "0", "1"])
+def test_plan_needs_two_parties(public: Path, parties: str) -> None:
+    done = run_here("plan", "--parties", parties, "--auxiliary", str(public), "--classes", "2")
+    assert done.returncode == 18
+    assert f"--parties = {parties} is not allowed. Allowed: a whole number, 2" in done.stderr
+
+
 def test_plan_asks_for_public_samples_first() -> None:
     for more in ((), ("--samples", "10")):
         done = run_here("plan", "--parties", "300", *more)
@@ -243,6 +250,10 @@ def test_compare_a_table_of_ones_own(own: Path, tmp_path: Path, parties: tuple[s
         (
             ("cases.csv", "--label-column", "outcom", "--party-column", "site"),
             "Did you mean 'outcome'?",
+        ),
+        (
+            ("cases.csv", "--label-column", "site", "--party-column", "site"),
+            "Allowed: another column than the one with the classes.",
         ),
         (("digits", "--label-column", "outcome"), "a known data set has its columns and sizes"),
     ],
