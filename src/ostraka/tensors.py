@@ -43,7 +43,7 @@ def read_tensors(data: bytes, what: str) -> tuple[dict[str, NDArray[Any]], dict[
     try:
         length = int.from_bytes(data[:8], "little")
         if not 2 <= length <= min(len(data) - 8, LARGEST_HEADER):
-            raise ValueError("its header is incomplete")
+            raise ValueError
         arrays = load(data)
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     except (

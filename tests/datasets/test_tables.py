@@ -440,7 +440,7 @@ class TestSvmlight:
         refused(
             ParameterError,
             path,
-            "drop = ['x'] is not allowed.",
+            "drop = 'x' is not allowed.",
             "none for a .svm file, whose columns have no names",
             drop=["x"],
         )
@@ -497,7 +497,7 @@ class TestArchives:
         refused(
             ParameterError,
             tmp_path / "t.npz",
-            "drop = ['y']",
+            "drop = 'y'",
             "none for a .npz file, whose columns have no names",
             drop=["y"],
         )
@@ -643,7 +643,7 @@ class TestFolders:
         again = tables.read(tmp_path, label_column="label")
         assert (again.samples != table.samples).nnz == 0
         assert again.roll == ("p", "q", "r"), "a party without rows is a party"
-        refused(ParameterError, tmp_path, "drop = ['x']", "whose columns have no names", drop=["x"])
+        refused(ParameterError, tmp_path, "drop = 'x'", "whose columns have no names", drop=["x"])
 
     def test_formats_that_do_not_fit_together(self, tmp_path: Path) -> None:
         written(tmp_path / "p.csv", "a,b\n1,2\n")

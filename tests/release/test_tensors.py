@@ -48,7 +48,7 @@ def test_one_content_has_one_form_whatever_the_order() -> None:
 def test_a_header_that_is_too_long_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     data = write_tensors(ARRAYS, META)
     monkeypatch.setattr(tensors, "LARGEST_HEADER", 50)
-    with pytest.raises(FormatError, match="its header is incomplete"):
+    with pytest.raises(FormatError, match="cut short or damaged"):
         read_tensors(data, "thing")
 
 

@@ -413,7 +413,11 @@ class TestTemplates:
     @pytest.mark.parametrize(
         ("templates", "error", "complaint"),
         [
-            ([], ParameterError, r"local = \[\] is not allowed\. Allowed: at least one classifier"),
+            (
+                [],
+                ParameterError,
+                r"local = nothing is not allowed\. Allowed: at least one classifier",
+            ),
             (
                 [GaussianNB],
                 WrongTypeError,
