@@ -214,15 +214,17 @@ class Cells:
         rows = self._shares(mean, mechanism)
         weighted = uniform(self.features) if rows is None else rows
         line, centre = self._line(mean, mechanism, weighted), weighted @ self.features
-        weights = line.fit(self.penalty)
-        weights = add_bias(self.features, weights, line.shares - centre @ weights)
+        fitted, strength = line.fit(self.penalty), line.strength
+        weights = add_bias(self.features, fitted, line.shares - centre @ fitted)
         scores = apart = self.features @ weights
-        separated = line.strength > SEPARATED
+        separated = strength > SEPARATED
         trained = labels_again(self.student, separated)
         if trained:
             shares = even_out(line.shares) if separated else line.shares
             weights, apart = teach(self.features, scores, shares, self.penalty, rows)
-        sure = self._sureness(mean, mechanism, line, apart, weighted, trained)
+        centred, lines = self.features - centre, (fitted, line.fit(1.0 / strength))
+        said = [onto_simplex(centred @ each + line.shares) for each in lines]
+        sure = self._sureness(mean, mechanism, said, apart, weighted, trained)
         factor = soften(apart, partial(sureness, rows=rows), sure)
         return Fitted(weights=factor * weights, apart=factor * apart, shares=line.shares, rows=rows)
 
@@ -337,12 +339,12 @@ class Cells:
         self,
         mean: Array,
         mechanism: Mechanism,
-        line: Line,
+        lines: list[Array],
         scores: Array,
         weighted: Array,
         trained: bool,
     ) -> float:
-        """How often the answers are right: what a line says, and what the released masses say.
+        """How often the answers are right: what two lines say, and what the released masses say.
 
         The fitted line is as long as separated classes need, and flatters where they overlap; one
         that is as long as what was released makes likely is too cautious where they do not: their
@@ -363,8 +365,8 @@ class Cells:
         else:
             found, moved = mean.reshape(-1, K), given
         deviation = math.sqrt(2.0 * noise**2 * float(np.sum(moved**2)))
-        lines = [line.fit(self.penalty), line.fit(1.0 / line.strength)]
-        said = np.mean([self._says(each, line.shares, chosen, weighted) for each in lines])
+        answered = chosen[:, np.newaxis]
+        said = np.mean([weighted @ np.take_along_axis(p, answered, axis=1)[:, 0] for p in lines])
         mistrust = MISTRUST_TRAINED if trained else MISTRUST
         trust = mistrust**2 / (mistrust**2 + (2.0 * deviation) ** 2)
         agreeing = float(np.sum(given * found))
@@ -373,14 +375,6 @@ class Cells:
             agreeing *= 1.0 + WITHIN * mixed
         told = said + trust * (agreeing - MOVED * deviation - said)
         return float(np.clip(told, 1.0 / K, SUREST))
-
-    def _says(
-        self, weights: Array, shares: Array, chosen: NDArray[np.intp], weighted: Array
-    ) -> float:
-        """The mean probability of these answers, by a line with these weights."""
-        centred = self.features - weighted @ self.features
-        said = onto_simplex(centred @ weights + shares)
-        return float(weighted @ np.take_along_axis(said, chosen[:, np.newaxis], axis=1)[:, 0])
 
     def _masses(self, weighted: Array) -> Array:
         masses = np.bincount(self.assigned, weights=weighted, minlength=len(self.centres))
