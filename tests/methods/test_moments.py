@@ -159,6 +159,28 @@ def test_of_measured_numbers_half_of_what_lies_between_parties_is_taken() -> Non
     assert 0.5 < planned("moments", mixed, 50).method.within < 1.0
     sparse = prepare(csr_matrix(numbers), (0, 1), "auto")
     assert planned("moments", sparse, 50).method.within == 0.5, "nobody knows its columns"
+    three = prepare(kinds, (0, 1, 2), "auto")
+    assert planned("moments", three, 50).method.within == 0.5, "one direction of two is left"
+
+
+def test_of_three_classes_the_mean_feature_bends_one_direction_between_them() -> None:
+    """What is taken too much, where parties and public rows differ, is their mean feature times the
+    class shares: nothing that is at right angles to these.
+    """
+    rng = np.random.default_rng(4)
+    rows, shares = 0.3 * unit_rows(rng, 20_000, 6), np.array([0.6, 0.25, 0.15])
+    moved = 0.5 * rows + 0.4 * np.eye(6)[0]
+    labels = rng.choice(3, len(rows), p=shares)  # nothing to learn
+    world = [(moved[i : i + 50], labels[i : i + 50]) for i in range(0, len(rows), 50)]
+    made = planned("moments", AuxiliarySet(rows[:500], (0, 1, 2)), 400, epsilon=1e3)
+    method = made.method
+    mean = made.sent(world).mean(axis=0)[:-1] * made.mechanism.grid
+    found = mean.reshape(-1, 2)[1:] @ method.contrasts.T
+    along = shares - 1.0 / 3.0
+    along /= np.linalg.norm(along)
+    across = np.cross(along, np.ones(3) / 3.0**0.5)
+    assert np.linalg.norm(found @ along) > 0.1
+    assert np.linalg.norm(found @ across) < 0.1 * np.linalg.norm(found @ along)
 
 
 def test_clusters_as_parties_show_what_lies_between_them() -> None:

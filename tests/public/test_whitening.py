@@ -143,9 +143,44 @@ def test_ordinary_rows_are_unit_rows() -> None:
 
 def test_the_scale_of_a_column_and_its_shift_leave_no_trace() -> None:
     rows = RNG.standard_normal((50, 4))
-    moved = rows * [1.0, 1e3, 1e-3, 7.0]
+    moved = rows * [1.0, 1e3, 1e-3, 7.0] + [0.0, 2e3, -9.0, 1990.0]
     one, other = half_whiten(rows, 3)(rows), half_whiten(moved, 3)(moved)
     assert np.abs(one - other).max() <= 1e-9
+
+
+def test_a_number_counts_as_much_as_yes_and_no() -> None:
+    """A year varies little beside its size, and as much as any other column."""
+    answers, years = RNG.integers(0, 2, 500), 1990.0 + RNG.integers(0, 30, 500)
+    scale = half_whiten(np.column_stack([answers, years]), 2).scale
+    assert scale is not None
+    assert scale[0] == 1.0
+    assert np.isclose((years / scale[1]).std(), 0.5)
+
+
+def test_numbers_of_one_unit_keep_their_proportions() -> None:
+    """As pixels do: one at the margin, which is mostly 0, must not count as much as one that
+    varies. One column in another unit, and they are numbers like all others.
+    """
+    pixels = RNG.integers(0, 17, (300, 12)).astype(np.float64)
+    pixels[:, 0] *= RNG.random(300) < 0.02
+    pixels[0] = 16.0
+    scale = half_whiten(pixels, 3).scale
+    assert scale is not None
+    assert (scale == 16.0).all()
+    priced = half_whiten(np.column_stack([pixels, 1e4 * RNG.random(300)]), 3).scale
+    assert priced is not None
+    assert np.allclose(priced[:12], 2.0 * pixels.std(axis=0))
+    few = half_whiten(pixels[:, :5], 3).scale
+    assert few is not None
+    assert np.allclose(few, 2.0 * pixels[:, :5].std(axis=0)), "alike by chance"
+
+
+def test_a_constant_as_rounded_is_no_number() -> None:
+    rows = np.column_stack([RNG.random(40), np.full(40, 0.1) + 1e-17 * RNG.random(40)])
+    rows[:20, 1] = np.nextafter(0.1, 1.0)
+    scale = half_whiten(rows, 2).scale
+    assert scale is not None
+    assert 0.05 < scale[1] < 0.2
 
 
 def test_sparse_and_dense_rows_of_one_map_give_the_same_features() -> None:

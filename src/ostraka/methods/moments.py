@@ -28,7 +28,9 @@ them. With w = 0 that is there; and the product of the mean label and the mean f
 parties, too, which is 0 only if parties and public rows are alike on average. So w = 1 − m/2, where
 m is the share of the table that is measured numbers (`public.measured`): of categories, parties are
 groups, and w = 1; of measured numbers, they may be clusters, and half of what lies between them is
-taken. (Dealt samples do not care, but for noise.) A party of n rows shows 1 − s/n of the covariance
+taken. (Dealt samples do not care, but for noise.) Of K > 2 classes w = ½ always: what is taken too
+much points along the class shares, one direction of K − 1 between classes, and leaves the others as
+they are; of two classes there is no other. A party of n rows shows 1 − s/n of the covariance
 on average: with one row nothing is subtracted, and all is shown. From the class shares and this
 covariance one can solve for the classifier that all data would give (`after_noise.posterior`). b, k
 and cf come from simulated parties: auxiliary rows with labels of random softmax models. Real
@@ -162,7 +164,7 @@ class Moments:
         auxiliary, features = public_features(public, cls.name)
         if measured is None:
             measured = share_measured(encoded_rows(auxiliary)[1])
-        within = 1.0 - measured / 2.0
+        within = 0.5 if auxiliary.n_classes > 2 else 1.0 - measured / 2.0
         whitening, centre, signal, contrasts, simulated = _simulate(
             auxiliary, options.samples_each, within, options.shift
         )

@@ -259,6 +259,7 @@ class Refine:
             signal=signal_shares(1.0 / np.square(self.whitening).sum(axis=0)),
             n_rows=len(self.features),
             weakest=MISSED,
+            explained=1.0,
         )
         moved = correct_softmax(white, scores, left, found.penalties(self.penalty))
         weights, apart = self.guess + self.whitening @ moved, scores + white @ moved

@@ -12,10 +12,16 @@ never rests on W_k being what it should (see methods/*.proof.md); only accuracy 
 ordered by their value, and the largest entry of each is positive, so that one machine gives one
 result.
 
-`half_whiten` is the map from samples to features that our own methods prefer: columns of range 1,
-centred, principal directions divided by the fourth root of their variance, rows of length 1, a
-constant. Full whitening would turn directions that hold nothing into noise; no whitening would
-drown those that hold little.
+`half_whiten` is the map from samples to features that our own methods prefer: columns that can be
+compared with each other, centred, principal directions divided by the fourth root of their
+variance, rows of length 1, a constant. Full whitening would turn directions that hold nothing into
+noise; no whitening would drown those that hold little.
+
+Which columns can be compared. A column of 0 and 1 stays as it is. A number is divided by twice its
+deviation: then it varies as much as a column of 0 and 1 that is 1 in half of the rows, whatever its
+unit and wherever its zero [Gelman 2008]. Divided by its largest value instead, a year or a latitude
+would hardly vary, and the label could not depend on it. But where many numbers have one unit, as
+pixels and sensors have, those that vary more hold more, and each is divided by its largest value.
 """
 
 from __future__ import annotations
@@ -39,6 +45,12 @@ SHORTEST = 2.0**-30
 """Rows shorter than this share of the median stay shorter than 1: their direction is unknown."""
 LEAST_RANGE = 1e-200
 """Columns below it hold nothing: dividing by their range could overflow doubles."""
+LEAST_SPREAD = 2.0**-30
+"""A column whose deviation is a smaller share of its largest value is a constant, as rounded."""
+LEAST_ALIKE = 10
+"""So many numbers may have one unit; of fewer, ranges are alike by chance."""
+WIDEST = 2.0
+"""Numbers have one unit if the widest range is at most this many times the median one."""
 RANK_CUT = 1e-10
 BLOCK_ROWS = 8192
 
@@ -91,8 +103,8 @@ class Whitening:
 def half_whiten(samples: Samples, n_classes: int) -> Preprocessing:
     """Fit the map to features on PUBLIC samples."""
     rows = samples if is_sparse(samples) else np.asarray(samples, dtype=np.float64)
-    ranges = None if is_sparse(rows) else _ranges(rows)
-    scaled = rows if ranges is None else rows / ranges
+    scale = None if is_sparse(rows) else _comparable(rows)
+    scaled = rows if scale is None else rows / scale
     center, directions = principal_components(
         scaled, min(MOST_COMPONENTS, min(scaled.shape)), fewer=True
     )
@@ -102,23 +114,35 @@ def half_whiten(samples: Samples, n_classes: int) -> Preprocessing:
     # A radius that all rows exceed, except vanishing ones: clipping to it and scaling up gives
     # every row the length 1.
     radius = max(float(np.median(norms)) * SHORTEST, np.finfo(np.float64).tiny)
-    original = center if ranges is None else center * ranges
+    original = center if scale is None else center * scale
     return Preprocessing(
         center=original,
-        scale=ranges,
+        scale=scale,
         components=components,
         radius=radius,
         constant=CONSTANT / n_classes,
     )
 
 
-def _ranges(samples: Array) -> Array:
-    """The largest absolute value of each column.
+def _comparable(samples: Array) -> Array:
+    """What each column is divided by.
 
     Sparse columns are left as they are, because most of them are rare.
     """
     largest = np.abs(samples).max(axis=0, initial=0.0)
-    return np.where((largest > LEAST_RANGE) & np.isfinite(largest), largest, 1.0)
+    largest = np.where((largest > LEAST_RANGE) & np.isfinite(largest), largest, 1.0)
+    within = samples / largest  # squares do not overflow
+    spread = within.std(axis=0)
+    numbers = ~np.isin(samples, (0.0, 1.0)).all(axis=0) & (spread > LEAST_SPREAD)
+    if _have_one_unit((within.max(axis=0) - within.min(axis=0))[numbers] * largest[numbers]):
+        return largest
+    return np.where(numbers, 2.0 * spread * largest, largest)
+
+
+def _have_one_unit(ranges: Array) -> bool:
+    if len(ranges) < LEAST_ALIKE:
+        return False
+    return bool(ranges.max() <= WIDEST * np.median(ranges))
 
 
 def _fix_signs(basis: Array) -> Array:

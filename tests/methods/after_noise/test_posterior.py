@@ -140,3 +140,26 @@ def test_whatever_the_noise_did_there_is_a_model(size: float) -> None:
 
 def test_labels_of_one_class_vary_a_little() -> None:
     assert spread(np.array([1.0, 0.0])) > 0.0
+
+
+def test_public_rows_are_doubted_as_far_as_labels_are_explained() -> None:
+    """Where a line explains little, few public rows are as good as many; where it explains much,
+    or goes on from a model that does, they are not.
+    """
+    shares = np.array([0.5, 0.3, 0.2])
+
+    def penalty(size: float, n_rows: int, explained: float | None = None) -> float:
+        target = np.full((4, 3), size) * [1.0, -0.5, -0.5]
+        found = Evidence(
+            shares=shares,
+            target=target,
+            variance=1e-3,
+            signal=np.full(4, 0.25),
+            n_rows=n_rows,
+            explained=explained,
+        )
+        return float(found.penalties()[0] * found.strength)
+
+    weak, strong = (penalty(size, 100) - penalty(size, 10**9) for size in (0.02, 0.2))
+    assert 0.0 < weak < 0.3 * strong
+    assert penalty(0.02, 100, explained=1.0) > penalty(0.2, 100)

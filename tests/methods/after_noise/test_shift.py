@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostraka.methods.after_noise.shift import ALARM, remark, shrink, surprise, tilt
+from ostraka.methods.after_noise.shift import ALARM, chance, remark, shrink, surprise, tilt
 from ostraka.methods.base import Options
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.solve.losses import Array
@@ -91,6 +91,15 @@ def test_weights_bring_the_rare_classes_back(name: str, n_classes: int) -> None:
                 float(np.mean((test @ made.weights(noisy)).argmax(axis=1) == truth))
             )
     assert np.mean(right[True]) > np.mean(right[False]) + 0.005
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 10, 40])
+def test_of_few_numbers_too_noise_alone_rings_no_alarm(n: int) -> None:
+    """Once in 5,000 times at most: 25 expected of 125,000 and more than 80 found, once in 10^16."""
+    noise = np.random.default_rng(n).laplace(size=(125_000, n)) ** 2 / 2.0
+    found = (noise.sum(axis=1) - n) / np.sqrt(chance(n))
+    assert np.sum(found > ALARM) <= 80
+    assert surprise(np.sqrt(2.0 * noise[0]), np.full(n, 2.0)) == pytest.approx(found[0])
 
 
 def test_surprise_is_about_zero_for_the_noise_that_was_declared() -> None:

@@ -19,9 +19,12 @@ The model p(x) = softmax(Vᵀφ(x) + b) minimises
 Without τ it is the model whose features and labels vary together as was released, and whose
 classes are as common: a softmax regression on data of which only these numbers are known. τ says
 how little to trust F. To second order around equal scores, F_d is h/(K−1)·V_d plus noise of
-variance ν² and a sampling error of h/((K−1)N), and V_d has prior variance A·a_d·(K−1)/h per
-contrast: the most probable V has τ_d = (ν² + h/((K−1)N))/(A·a_d). So a direction that holds only
-noise moves nothing, and what is left is π: the commonest class, with its probability.
+variance ν² and a sampling error, and V_d has prior variance A·a_d·(K−1)/h per contrast. The
+sampling error: features vary together in N public rows a bit differently than in the private ones,
+so F_d is not quite what V makes of the public rows; that is of the order of what V explains, A·h,
+over N, for K−1 contrasts. So the most probable V has τ_d = (ν² + A·h/((K−1)N))/(A·a_d). A direction
+that holds only noise moves nothing, and what is left is π: the commonest class, with its
+probability.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from typing import final
 import numpy as np
 
 from ostraka.methods.after_noise.denoise import onto_simplex, uniform
-from ostraka.methods.after_noise.shift import SPREAD
+from ostraka.methods.after_noise.shift import SPREAD, chance
 from ostraka.methods.after_noise.student import softmax
 from ostraka.solve.losses import Array
 
@@ -101,6 +104,8 @@ class Evidence:
     n_rows: int
     weakest: float = WEAKEST
     """No A is smaller."""
+    explained: float | None = None
+    """How much of h the whole model explains; A, unless it goes on from another one."""
 
     @property
     def strength(self) -> float:
@@ -123,7 +128,7 @@ class Evidence:
         """By how many standard deviations labels vary with features more than labels can vary."""
         most = spread(self.shares)
         beyond = float(np.sum(self.target**2)) - self._n_numbers * self.variance - most
-        noise = SPREAD * self._n_numbers * self.variance**2 + 4.0 * self.variance * most
+        noise = chance(self._n_numbers) * self.variance**2 + 4.0 * self.variance * most
         return beyond / math.sqrt(max(noise, np.finfo(np.float64).tiny))
 
     def penalties(self, doubt: float | None = None) -> Array:
@@ -163,8 +168,9 @@ class Evidence:
 
     @property
     def _sampling(self) -> float:
-        """What the number of auxiliary rows adds to the variance."""
-        return spread(self.shares) / ((len(self.shares) - 1) * self.n_rows)
+        """What the number of auxiliary rows adds to the variance: A·h/((K−1)N)."""
+        explained = self.strength if self.explained is None else self.explained
+        return explained * spread(self.shares) / ((len(self.shares) - 1) * self.n_rows)
 
 
 def fit_softmax(

@@ -22,7 +22,7 @@ import numpy as np
 
 from ostraka.solve.losses import Array
 
-__all__ = ["ALARM", "remark", "shrink", "surprise", "tilt"]
+__all__ = ["ALARM", "chance", "remark", "shrink", "surprise", "tilt"]
 
 ALARM = 5.0
 """Standard deviations: noise alone hardly ever gets there, a shift that matters goes far beyond."""
@@ -30,6 +30,10 @@ SPREAD = 6.0
 """The variance of a squared gap over its squared mean is at most about this for our laws.
 
 It is 2 for a Gaussian and 5 for Laplace noise.
+"""
+TAIL = 61.0
+"""So that one number with Laplace noise gets to `ALARM` once in ten thousand times: its squares
+have a long tail, which many of them together have not. exp(−√(2(1 + 5√(6 + 61)))) = 1.06e-4.
 """
 NEWTON_STEPS = 50
 ENOUGH = 1e-9
@@ -40,7 +44,12 @@ def surprise(gaps: Array, variances: Array) -> float:
 
     Below `ALARM` that says nothing.
     """
-    return float((_squares(gaps, variances) - gaps.size) / np.sqrt(SPREAD * gaps.size))
+    return float((_squares(gaps, variances) - gaps.size) / np.sqrt(chance(gaps.size)))
+
+
+def chance(n: int) -> float:
+    """How far noise alone may carry the sum of n squared gaps, each over its variance: squared."""
+    return SPREAD * n + TAIL
 
 
 def remark(shift: float | None, weighted: bool) -> str | None:
