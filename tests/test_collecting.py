@@ -202,3 +202,40 @@ class TestWhoIsProtected:
         for names in (PARTIES % 2 == 0, PARTIES + 0.5, [None, *PARTIES[1:]], [("a", 1)] * 700):
             with pytest.raises(InputError, match=r"part(y|ies).*Nothing was drawn"):
                 PrivateClassifier("cells", 0.5).fit(X, Y, parties=names, auxiliary=PUBLIC)
+
+    def test_rows_cannot_pass_for_the_parties_that_a_model_protects(self) -> None:
+        """Set between the two: the evaluation would promise parties what only rows get."""
+        model = PrivateClassifier("cells", 1.0, random_state=0)
+        model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+        model.rows_are_parties = True
+        with pytest.raises(
+            ParameterError, match=r"the name of each row's party.*Nothing was drawn"
+        ):
+            model.evaluate(X, Y)
+        model = PrivateClassifier("cells", 1.0, rows_are_parties=True, random_state=0)
+        model.fit(X, Y, auxiliary=PUBLIC)
+        model.rows_are_parties = False
+        with pytest.raises(ParameterError, match=r"none, because this poll protects single rows"):
+            model.evaluate(X, Y, parties=PARTIES)
+
+
+@pytest.mark.parametrize("entry", [1.0, 1.7e308, 1e-320])
+def test_what_one_row_holds_shows_in_no_evaluation(entry: float) -> None:
+    """Numpy's traps are set: an overflow in one row would be an error in one world alone."""
+    model = PrivateClassifier("cells", 1.0, classes=NAMES, random_state=0)
+    model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    rows = X.copy()
+    rows[:40] = np.where(np.arange(40)[:, None] < 20, entry, -entry)
+    with np.errstate(all="raise"):
+        model.evaluate(rows, Y, parties=PARTIES)
+
+
+@pytest.mark.parametrize("odd", [1j, ("a",), None, 3])
+def test_labels_that_are_no_classes_are_refused_alike(odd: Any) -> None:
+    labels = np.array([odd, *Y[1:]], dtype=object)
+    model = PrivateClassifier("cells", 1.0, classes=NAMES, random_state=0)
+    with pytest.raises(LabelError if odd is None else UnknownClassError, match="Nothing was drawn"):
+        model.fit(X, labels, parties=PARTIES, auxiliary=PUBLIC)
+    model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    with pytest.raises(LabelError if odd is None else UnknownClassError, match="Nothing was drawn"):
+        model.evaluate(X, labels, parties=PARTIES)

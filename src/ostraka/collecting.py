@@ -27,7 +27,7 @@ from ostraka.errors import (
     warn_caller,
 )
 from ostraka.expect.advice import advise
-from ostraka.given import check_labels, index_labels, length, plain, read_rows, read_samples
+from ostraka.given import index_labels, length, plain, read_answers, read_rows
 from ostraka.methods.base import Work
 from ostraka.party.names import canonical_each, canonical_list
 from ostraka.poll import Poll
@@ -136,9 +136,7 @@ def collect_answers(
     estimator: PrivateClassifier, X: Any, y: Any, parties: Any, epsilon: float
 ) -> Collected:
     """What all parties send for an evaluation of the model: see `PrivateClassifier.evaluate`."""
-    rows = estimator.release_.model.task.rows(read_samples(estimator, X), "X")
-    check_labels(y)
-    _, labels = index_labels(np.asarray(y), estimator.classes_)
+    rows, labels = read_answers(estimator, X, y)
     names = None if parties is None else canonical_each(parties, rows.shape[0])
     n_names = rows.shape[0] if names is None else len(set(names))
     poll = Poll.evaluate(

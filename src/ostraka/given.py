@@ -6,9 +6,10 @@ begins.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Iterator, Sized
 from importlib.util import find_spec
 from typing import Any
 
@@ -37,6 +38,7 @@ __all__ = [
     "index_labels",
     "length",
     "plain",
+    "read_answers",
     "read_rows",
     "read_samples",
 ]
@@ -49,8 +51,7 @@ def read_rows(estimator: Any, X: Any, y: Any, columns: Columns | None) -> tuple[
 
     What one party's rows hold must not show, not even as a warning.
     """
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with _shows_nothing():
         check_labels(y)
         if columns is not None and columns.are_known and not is_sparse(X):
             rows = columns.encode(X, "X")
@@ -60,10 +61,18 @@ def read_rows(estimator: Any, X: Any, y: Any, columns: Columns | None) -> tuple[
             least = 0 if estimator.roll is not None else 1
             check_numbers(X, "X")
             rows, y = _validate(estimator, X, y, ensure_min_samples=least, **NUMBERS)
-        warnings.simplefilter("ignore", UserWarning)
-        if len(y):
-            check_classification_targets(y)
     return rows, y
+
+
+def read_answers(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[np.int64]]:
+    """Rows to evaluate the model on, as numbers, and the index of each class.
+
+    As little may show of them as of rows to learn from.
+    """
+    with _shows_nothing():
+        check_labels(y)
+        rows = estimator.release_.model.task.rows(read_samples(estimator, X), "X")
+        return rows, index_labels(np.asarray(y), estimator.classes_)[1]
 
 
 def read_samples(estimator: Any, X: Any) -> Any:
@@ -118,11 +127,15 @@ def index_labels(
     y: NDArray[Any], public: Iterable[ClassName] | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The classes, from the public list or else from the labels, and the index of each label."""
-    classes, labels = np.unique(y, return_inverse=True)
     if public is not None:
         classes = np.asarray(list(public))
         labels = ClassIndex(plain(classes)).of(y)
     else:
+        with _shows_nothing():
+            warnings.simplefilter("ignore", UserWarning)
+            if len(y):
+                check_classification_targets(y)
+        classes, labels = np.unique(y, return_inverse=True)
         _warn_of_alike(classes.tolist())
     if len(classes) < 2:
         raise LabelError(
@@ -131,6 +144,14 @@ def index_labels(
             "classes=[...] in Python, --classes on the command line.",
         )
     return classes, labels
+
+
+@contextlib.contextmanager
+def _shows_nothing() -> Iterator[None]:
+    """No warning, and no trap of numpy's: one party's rows might spring it."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def _say_classes(classes: NDArray[Any]) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from ostraka.datasets import tables
+from ostraka.errors import InputError
 from ostraka.public.columns import Category, Columns, Number
 from ostraka.public.describe import describe_columns
 
@@ -100,3 +101,80 @@ def test_whether_a_file_has_rows_shows_in_no_list_of_columns(tmp_path: Path) -> 
             tables.read(folder, label_column="y", columns=columns, may_be_empty=True).unused
         )
     assert seen == [("more",), ("more",)]
+
+
+KINDS_OF_ARRAYS: dict[str, np.ndarray] = {
+    "truths": np.array([True, False, True, True]),
+    "doubles": np.array([0.5, 1.0, 3.0, 0.0]),
+    "singles": np.array([0.1, 1.0, 3.0, 0.0], dtype=np.float32),
+    "small": np.array([0, 1, 3, -1], dtype=np.int8),
+    "foreign": np.array([0.1, 1.0, 3.0, 0.0], dtype=">f8"),
+    "large": np.array([2**53 + 1, 1, 2, 3]),
+    "texts": np.array(["0.50", "true", "2021-01-01", "007"]),
+    "bytes": np.array([b"0.50", b"true", b"2021-01-01", b"007"]),
+    "days": np.array(["2021-01-01"] * 4, dtype="datetime64[D]"),
+    "nanoseconds": np.array(["2021-01-01"] * 4, dtype="datetime64[ns]"),
+    "centuries": np.array(["9999-12-31"] * 4, dtype="datetime64[us]"),
+    "spans": np.array([3, 4, 5, 6], dtype="timedelta64[D]"),
+    "complex": np.array([1 + 1j, 1, 2, 3]),
+    "pairs": np.array([(1, 2.5)] * 4, dtype=[("a", "i4"), ("b", "f8")]),
+}
+LISTED = Columns(
+    (*COLUMNS.columns[:3], Category(name="text", values=("", "1", "true", "2021-01-01", "3")))
+)
+
+
+def save_party(folder: Path, name: str, kind: str) -> None:
+    entries = KINDS_OF_ARRAYS[kind]
+    np.savez(folder / f"{name}.npz", X=entries[[[0, 1, 2, 3], [3, 2, 1, 0]]], y=entries[:2])
+
+
+def read_parties(folder: Path) -> np.ndarray:
+    return LISTED.encode(tables.read(folder, columns=LISTED).samples)
+
+
+def test_arrays_of_a_folder_may_have_other_types(tmp_path: Path) -> None:
+    """For every pair: one party's entries become what they are without the other, to the bit."""
+    for one, other in itertools.permutations(KINDS_OF_ARRAYS, 2):
+        folder = tmp_path / f"{one} {other}"
+        folder.mkdir()
+        save_party(folder, "a", one)
+        alone = read_parties(folder)
+        save_party(folder, "b", other)
+        assert np.array_equal(read_parties(folder)[:2], alone), (one, other)
+
+
+def test_arrays_of_one_type_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant lets numpy find one type for everybody."""
+    monkeypatch.setattr(tables, "_one_after_another", np.concatenate)
+    save_party(tmp_path, "a", "truths")
+    alone = read_parties(tmp_path)
+    save_party(tmp_path, "b", "doubles")
+    assert not np.array_equal(read_parties(tmp_path)[:2], alone)
+
+
+def test_labels_of_a_folder_may_have_other_types(tmp_path: Path) -> None:
+    save_party(tmp_path, "a", "small")
+    for other in ("doubles", "large", "truths", "texts"):
+        save_party(tmp_path, "b", other)
+        read = tables.read(tmp_path, columns=LISTED, label_column="y", text_labels=True)
+        assert read.labels is not None
+        assert read.labels[:2].tolist() == ["0", "1"]
+
+
+def test_columns_without_names_are_read_one_by_one() -> None:
+    listed = Columns((*LISTED.columns[:1], Category(name="id", values=("10000000000000001",))))
+    for other in (0.5, "x"):
+        frame = pd.DataFrame({0: [1.0, other], 1: [10000000000000001, 2]})
+        assert listed.encode(frame)[0].tolist() == [1.0, 0.0, 1.0]
+
+
+def test_whether_a_file_has_rows_does_not_show_where_files_differ(tmp_path: Path) -> None:
+    """Other columns are refused whether or not there is a row in them."""
+    for place, other in enumerate((np.zeros((0, 4)), np.zeros((1, 4)))):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        np.savez(folder / "a.npz", X=np.zeros((2, 3)))
+        np.savez(folder / "b.npz", X=other)
+        with pytest.raises(InputError, match=r"have \[3, 4\] columns"):
+            tables.read(folder)

@@ -212,3 +212,20 @@ def test_some_parties_at_a_time_send_what_all_of_them_send(
             reordered = [row for row in order if names[row] == name]
             again = poll.contribute(table[reordered], labels[reordered], name)
             assert (again.values == sent[name]).all()
+
+
+@pytest.mark.parametrize("method", ["moments", "consensus"])
+@pytest.mark.parametrize("protects", ["party", "person", "row"])
+def test_rows_without_names_are_protected_one_by_one(method: str, protects: str) -> None:
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal((12, 3)), rng.integers(0, 2, 12)
+    auxiliary = AuxiliarySet.scaled(rng.standard_normal((30, 3)), (0, 1))
+    counted = {"persons": 12} if protects == "person" else {"parties": 12}
+    poll = Poll.create(auxiliary, method=method, epsilon=1.0, protects=protects, **counted)
+    named, wrong = [str(row) for row in range(12)], f"because this poll protects .* ?{protects}"
+    given, other = (None, named) if protects == "row" else (named, None)
+    assert len(poll.group(rows, labels, given)) == 12
+    assert len(poll.parties(rows, labels, given)) == 12
+    for ask in (poll.group, poll.parties, lambda *asked: list(poll.stream(*asked, Work()))):
+        with pytest.raises(ParameterError, match=wrong):
+            ask(rows, labels, other)

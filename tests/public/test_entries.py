@@ -62,8 +62,8 @@ def objects(*entries: Any) -> np.ndarray:
         ("None", math.nan, ""),
         ("blue collar ", math.nan, "blue collar"),
         ("Zu\u0308rich", math.nan, "Zürich"),
-        ([1], math.nan, "[1]"),
-        ({}, math.nan, "{}"),
+        ([1], math.nan, UNLISTED),
+        ({}, math.nan, UNLISTED),
         (1 + 2j, math.nan, "(1+2j)"),
         (b"\xff", math.nan, "\ufffd"),
         (dt.date(2026, 11, 16), math.nan, "2026-11-16"),
@@ -371,3 +371,19 @@ def test_an_entry_that_its_container_cannot_give_is_read_on_its_own() -> None:
     late = pa.array([1, 10**15], pa.int64()).cast(pa.time64("us"), safe=False)
     assert read_texts(values_of(late))[0] == "00:00:00.000001"
     assert np.isnan(read_numbers(values_of(late), "number")).all()
+
+
+def test_what_a_container_cannot_give_moves_nobody_elses_entry() -> None:
+    """By place, whatever pandas calls its rows."""
+
+    class Odd(pd.Series):  # type: ignore[misc]
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise OverflowError
+
+    for index in ([2, 0, 1], [10, 11, 12], ["a", "b", "c"]):
+        assert values_of(Odd(["x", "y", "z"], index=index)).tolist() == ["x", "y", "z"]
+
+
+def test_containers_are_on_no_list() -> None:
+    for entry in ([1, 2], (1,), {"a": 1}, np.array([1.0, 2.0])):
+        assert text_of(entry) == UNLISTED

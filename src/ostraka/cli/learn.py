@@ -49,6 +49,7 @@ from ostraka.cli.screen import print_answers, print_mind
 
 if TYPE_CHECKING:
     from ostraka.estimators import PrivateClassifier
+    from ostraka.release import Release
 
 EXAMPLES = examples(
     "ostraka learn hospitals.csv --party-column hospital --label-column outcome \\\n"
@@ -201,7 +202,8 @@ def learn(
         columns=described,
         drop=(drop or ()) if described is None else (),
         n_columns=svmlight_columns,
-        text_labels=classes is not None,
+        # A list that is public already says what labels are; nobody's entry may.
+        text_labels=classes is not None or _names_texts(first),
         may_be_empty=data.is_dir() or roll is not None,  # who has no rows counts
     )
     if svmlight_columns is None and hasattr(table.samples, "tocsr"):
@@ -321,3 +323,7 @@ def _report(
         )
     for each in (*advise(poll), *told):
         print_mind(each)
+
+
+def _names_texts(start: Release | None) -> bool:
+    return start is not None and isinstance(start.model.task.classes[0], str)

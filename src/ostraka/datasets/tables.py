@@ -94,11 +94,7 @@ def read(
         raise InputError(
             f"{path.name} has no rows.", "Give at least one sample, or leave the file out."
         )
-    return (
-        replace(table, labels=np.array([str(label) for label in table.labels]))
-        if text_labels and table.labels is not None
-        else table
-    )
+    return table
 
 
 @final
@@ -134,6 +130,17 @@ def _read(path: Path, wanted: _Wanted) -> Table:
         return _read_folder(path, wanted)
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", str(path))
+    return _label(_read_file(path, wanted), wanted)
+
+
+def _label(table: Table, wanted: _Wanted) -> Table:
+    """With texts as labels, if texts are wanted: of each file, before they come together."""
+    if not wanted.text_labels or table.labels is None:
+        return table
+    return replace(table, labels=np.array([str(label) for label in table.labels], dtype=str))
+
+
+def _read_file(path: Path, wanted: _Wanted) -> Table:
     kind = _kind(path)
     if kind in (".csv", ".parquet"):
         return _from_frame(read_frame(path, kind, wanted.all_texts, wanted.numbers), path, wanted)
@@ -216,10 +223,12 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
     # An empty file is also a party without rows.
     held = [file for file in files if file.stat().st_size]
     if kinds <= set(SVMLIGHT) and not wanted.drop and held:
-        tables = read_svmlight(held, wanted.label_column, None, wanted.n_columns)
+        read_together = read_svmlight(held, wanted.label_column, None, wanted.n_columns)
+        tables = [_label(table, wanted) for table in read_together]
     else:
         tables = [_read(file, wanted) for file in held]
     # Of all of them: whether a file has rows must not show.
+    _check_alike([table.samples for table in tables], folder)
     unused = tuple(dict.fromkeys(name for table in tables for name in table.unused))
     found = [(_party_name(file), table) for file, table in zip(held, tables) if len(table)]
     if not found and not tables:
@@ -234,7 +243,7 @@ def _read_folder(folder: Path, wanted: _Wanted) -> Table:
         if wanted.label_column is None
         else _join([table.labels for table in tables], folder, wanted.label_column)
     )
-    samples = _stack([table.samples for table in tables], folder)
+    samples = _stack([table.samples for table in tables])
     return Table(samples, labels, parties, tuple(names), unused)
 
 
@@ -251,10 +260,11 @@ def _join(labels: list[Any], folder: Path, label_column: str) -> NDArray[Any]:
             "in others texts.",
             "Write the classes in the same way everywhere.",
         )
-    return np.concatenate(labels)
+    return _one_after_another(labels)
 
 
-def _stack(parts: list[Any], folder: Path) -> Any:
+def _check_alike(parts: list[Any], folder: Path) -> None:
+    """Refuse tables that cannot stand one below another."""
     if len({type(part) for part in parts}) > 1:
         raise InputError(
             f"The files in {folder} are of formats that do not fit together.",
@@ -266,14 +276,19 @@ def _stack(parts: list[Any], folder: Path) -> Any:
             f"The files in {folder} have {sorted(widths)} columns.",
             "All parties need the same columns.",
         )
-    if hasattr(parts[0], "columns"):
-        import pandas as pd
-
-        if any(list(part.columns) != list(parts[0].columns) for part in parts):
+    if parts and hasattr(parts[0], "columns"):
+        names = {tuple(part.columns) for part in parts}
+        if len(names) > 1:
             raise InputError(
                 f"The files in {folder} name their columns differently.",
                 "All parties need the same columns in the same order.",
             )
+
+
+def _stack(parts: list[Any]) -> Any:
+    if hasattr(parts[0], "columns"):
+        import pandas as pd
+
         # What one file's types are must not be felt by another's entries, nor seen.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -282,7 +297,34 @@ def _stack(parts: list[Any], folder: Path) -> Any:
         from scipy.sparse import vstack
 
         return vstack(parts, format="csr")
-    return np.vstack(parts)
+    return _one_after_another(parts)
+
+
+def _one_after_another(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Arrays of all files, every entry as it is in its own.
+
+    Numpy would give all of them one type: beside a text, somebody else's True becomes "True", and
+    beside a fraction 2⁵³+1 becomes 2⁵³. So they are objects where types differ; or doubles, if
+    all are numbers that doubles hold.
+    """
+    if len({part.dtype for part in parts}) == 1 or {part.dtype.kind for part in parts} == {"U"}:
+        return np.concatenate(parts)
+    if all(_fits_doubles(part) for part in parts):
+        return np.concatenate([part.astype(np.float64) for part in parts])
+    return np.concatenate([_as_objects(part) for part in parts])
+
+
+def _fits_doubles(part: NDArray[Any]) -> bool:
+    """Whether a double is the same number for every entry, and read as the same text."""
+    if part.dtype.kind in "iu":
+        return bool(((part >= -(2**53)) & (part <= 2**53)).all())
+    return part.dtype.kind == "f" and part.dtype.itemsize <= 8
+
+
+def _as_objects(part: NDArray[Any]) -> NDArray[Any]:
+    held = np.empty(part.size, dtype=object)
+    held[:] = list(part.flat)  # numpy's own scalars: `astype` would make counts of times
+    return held.reshape(part.shape)
 
 
 def _alike(parts: list[Any]) -> list[Any]:

@@ -163,6 +163,9 @@ def group_rows(
 ) -> Parties:
     """The same from an array and class indices that were checked before: see `Poll.group`."""
 
+    if single is None:
+        _check_named(poll, names)
+
     def group(features: Any) -> Parties:
         if single is not None:
             return Parties.single(features, indices, single)
@@ -181,6 +184,7 @@ def stream(
     poll: Poll, rows: Any, indices: NDArray[np.int64], names: list[str] | None, work: Work
 ) -> Iterator[tuple[list[str], NDArray[Any]]]:
     """What many parties send, with some parties' features at a time: see `Poll.stream`."""
+    _check_named(poll, names)
     together = CATALOGUE[poll.method.name].sends != "labels"  # all of them train
     # Products of sparse rows meet each party's rows on their own: see `group_rows`.
     if together or (is_sparse(rows) and poll.task.preprocessing.components is not None):
@@ -211,6 +215,17 @@ def send(poll: Poll, grouped: Parties, work: Work) -> Iterator[tuple[list[str], 
         choose_rows = leave_kept_back if poll.judged is None else take_kept_back
         grouped = choose_rows(grouped, poll.keep_back)
     return poll.method.contribute(grouped, work)
+
+
+def _check_named(poll: Poll, names: Any) -> None:
+    """Rows without names are protected one by one, so the poll must promise just that."""
+    if (names is None) is not (poll.promise.protects == "row"):
+        whom = poll.promise.protects
+        got = "no names" if names is None else "names"
+        allowed = "none, because this poll protects single rows"
+        if whom != "row":
+            allowed = f"the name of each row's {whom}, because this poll protects one {whom}"
+        raise ParameterError("names", got=got, allowed=allowed)
 
 
 def _asked(poll: Poll) -> list[str] | None:

@@ -292,7 +292,9 @@ class Columns:
             shape = tuple(getattr(array, "shape", ("ragged",)))
             allowed = f"(rows, {len(self)}), the columns {list_names(self.names)}"
             raise ShapeError(what, got=shape, allowed=allowed)
-        return [array[:, place] for place in range(len(self))]
+        # Not by way of one array, which would give the columns of a table one type.
+        whole = table.iloc if hasattr(table, "iloc") else array
+        return [whole[:, place] for place in range(len(self))]
 
 
 def _cell_by_cell(table: Any) -> NDArray[Any] | None:

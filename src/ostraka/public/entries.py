@@ -87,9 +87,10 @@ def values_of(column: Any) -> NDArray[Any]:
 def _one_by_one(column: Any) -> NDArray[Any]:
     """The entries of a column, `UNREADABLE` where its container fails."""
     held = np.empty(len(column), dtype=object)
+    by_place = getattr(column, "iloc", column)  # pandas alone would go by the names of rows
     for place in range(len(column)):
         try:
-            entry = column[place]
+            entry = by_place[place]
             held[place] = entry.as_py() if hasattr(entry, "as_py") else entry
         except Exception:
             held[place] = UNREADABLE
@@ -243,6 +244,8 @@ def _write(value: Any) -> str:
         return "" if value != value else _in_utc(value).isoformat().removesuffix("T00:00:00")
     if isinstance(value, dt.timedelta):
         return str(dt.timedelta(microseconds=value // MICROSECOND))
+    if isinstance(value, np.ndarray | list | tuple | dict):
+        raise TypeError  # Arrow writes their numbers otherwise where somebody has a gap
     if isinstance(value, complex) and value.imag == 0.0:
         value = value.real
     if isinstance(value, float | np.floating | decimal.Decimal):
