@@ -459,6 +459,10 @@ class DownloadError(OstrakaError, OSError):
         )
 
 
+class SignatureError(InputError):
+    """A file that was changed, or that is not by whom it should be."""
+
+
 class RehearsalError(OstrakaError):
     """Something seeded was about to be published."""
 

@@ -50,7 +50,7 @@ from ostraka.publishing import Stopped, publish, warn_afterwards, warn_of_shift
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.evaluation import Evaluation
-from ostraka.release.model import LinearModel
+from ostraka.release.model import LinearModel, say_always
 from ostraka.rows_seen import mark_released, mark_used, was_used
 
 __all__ = ["PrivateClassifier"]
@@ -393,6 +393,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise stopped
         self.release_ = self._teach(outcome)
         warn_of_shift(outcome, bool(self.shift))
+        alike = say_always(outcome.model)
+        if alike is not None:
+            warn_afterwards(alike, InputWarning)
         return self
 
     def _release(self, held: Collected) -> tuple[Release | Rehearsed, Stopped | None]:

@@ -20,6 +20,7 @@ PANELS = {
     "Learn in one place": ["learn", "predict", "score", "inspect", "export"],
     "Look ahead": ["demo", "plan"],
     "Accounts": ["ledger"],
+    "Trust": ["verify", "sign", "key"],
     "Research": ["compare", "reproduce"],
 }
 

@@ -151,7 +151,7 @@ def test_a_class_that_is_too_rare_is_said_to_be_so() -> None:
     told = [each is not None for each in found.recalls]
     assert told == [True] * 7 + [False], "below 3 deviations, here 4.5 % of rows"
     text = found.describe(list("abcdefgh"))
-    assert "Too rare to tell: 'h'." in text
+    assert "Too rare for so much noise: 'h'." in text
     assert "those classes that can be told of" in text
     assert found.facts(list("abcdefgh"))["too_rare_to_tell"] == ["h"]
 

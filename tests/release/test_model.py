@@ -14,7 +14,7 @@ from ostraka.public.columns import Columns
 from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.task import Task
 from ostraka.release import scoring
-from ostraka.release.model import LinearModel
+from ostraka.release.model import LinearModel, say_always
 from ostraka.release.scoring import WHOLE_ROWS
 
 BINARY = Task(classes=("no", "yes"), n_features=2)
@@ -53,6 +53,31 @@ def test_the_constant_feature_is_the_intercept() -> None:
     model = LinearModel(task=task, weights=np.array([0.0, 1.0]))
     assert model.predict([[-0.9]]).tolist() == [1]
     assert task.n_columns == 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_model_knows_that_it_names_one_class_for_every_row(n_classes: int) -> None:
+    classes, constant = ("a", "b", "c")[:n_classes], 0.5
+    task = Task(classes=classes, n_features=3, preprocessing=Preprocessing(constant=constant))
+    rng = np.random.default_rng(0)
+    directions = rng.standard_normal((2000, 2))
+    rows = directions / np.linalg.norm(directions, axis=1, keepdims=True) * (1 - constant**2) ** 0.5
+    known = []
+    for slope in (1e-9, 0.05, 0.2, 0.4, 0.8, 3.0):
+        weights = np.vstack([slope * rng.standard_normal((2, n_classes)), np.eye(n_classes)[1]])
+        if n_classes == 2:
+            weights = weights[:, 1] - weights[:, 0]
+        model = LinearModel(task=task, weights=weights)
+        told = set(model.predict(rows).tolist())
+        known.append(model.always)
+        assert model.always in (None, *told)
+        assert model.always is None or told == {"b"}
+    assert known[0] == "b"
+    assert known[-1] is None
+    weights = np.eye(3)[:, [2]] * np.eye(n_classes)[1]
+    named = LinearModel(task=task, weights=weights if n_classes > 2 else weights[:, 1])
+    assert "names 'b' for EVERY row" in str(say_always(named))
+    assert say_always(LinearModel(task=BINARY, weights=np.array([0.0, 1.0]))) is None, "no constant"
 
 
 def test_dense_sparse_and_tables_agree() -> None:

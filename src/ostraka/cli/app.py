@@ -19,6 +19,7 @@ PANELS = {
     "Learn in one place": ("learn", "predict", "score", "inspect", "export"),
     "Look ahead": ("demo", "plan"),
     "Accounts": ("ledger",),
+    "Trust": ("verify", "sign", "key"),
     "Research": ("compare", "reproduce"),
 }
 """The commands, in the order in which people need them; each has a module of its name."""

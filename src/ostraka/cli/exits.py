@@ -26,6 +26,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     errors.FormatError: 20,
     errors.DownloadError: 34,
     errors.ClassifierFileError: 24,
+    errors.SignatureError: 25,
     errors.RehearsalError: 21,
     errors.CloneError: 22,
     errors.PrecisionError: 23,

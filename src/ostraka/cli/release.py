@@ -11,6 +11,7 @@ import typer
 from ostraka.cli.help import DATA, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import FORCE, LEDGER, MODEL_OUT, TRUST
 from ostraka.cli.screen import print_answers, print_mind
+from ostraka.cli.sign import sign
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,6 +61,14 @@ def release(
             "--again",
         ),
     ] = False,
+    key: Annotated[
+        Path | None,
+        option(
+            OUTPUT,
+            "Your secret key, by `ostraka key create`: sign the release, in a file beside it.",
+            of="file",
+        ),
+    ] = None,
     force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Check every contribution, list who is in, missing or refused (and why), then charge and
@@ -73,6 +82,7 @@ def release(
 
     from ostraka.errors import InputError, ParameterError
     from ostraka.poll import Poll
+    from ostraka.signing import SecretKey
 
     if file.is_dir() and inbox.is_file():
         raise InputError(
@@ -83,6 +93,8 @@ def release(
         raise ParameterError("--out", got=None, allowed="where to write the model; or else --check")
     if out is not None:
         _check_out(out, force, file, ledger)
+    if key is not None:
+        SecretKey.load(key)  # before anybody pays
     poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
     tally = _count(poll, inbox, trust or [], console)
@@ -93,6 +105,8 @@ def release(
         return
     assert out is not None
     _publish(poll, tally, ledger, out)
+    if key is not None:
+        sign(out, key)
 
 
 def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:

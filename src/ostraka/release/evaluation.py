@@ -218,14 +218,15 @@ class Evaluation:
     def _by_class(self, classes: Sequence[Any]) -> str:
         found = self.balanced_accuracy
         rare = [repr(str(name)) for name, each in zip(classes, self.recalls) if each is None]
-        missing = f" Too rare to tell: {', '.join(rare)}." if rare else ""
+        missing = f" Too rare for so much noise: {', '.join(rare)}." if rare else ""
         if found is None:
             return f"With so much noise no class can be told of by itself.{missing}"
+        told = [repr(str(name)) for name, each in zip(classes, self.recalls) if each is not None]
         over = "those classes that can be told of" if rare else "the classes"
-        return (
-            f"On average over {over}, {found.value:.1%} of a class's rows are given that class "
-            f"(between {found.low:.1%} and {found.high:.1%}).{missing}"
-        )
+        whose = f"On average over {over}, {found.value:.1%} of a class's rows are given that class"
+        if len(told) == 1:
+            whose = f"Of the rows of {told[0]}, {found.value:.1%} are given that class"
+        return f"{whose} (between {found.low:.1%} and {found.high:.1%}).{missing}"
 
     def _to_json(self) -> str:
         return canonical_json(

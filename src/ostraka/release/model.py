@@ -24,7 +24,7 @@ from ostraka.release.scoring import (
     softmax,
 )
 
-__all__ = ["LinearModel"]
+__all__ = ["LinearModel", "say_always"]
 
 
 @final
@@ -46,6 +46,22 @@ class LinearModel:
     def linear(self) -> LinearModel:
         """Itself."""
         return self
+
+    @property
+    def always(self) -> Any | None:
+        """The class of every row, if the weights show that there is only one; otherwise None.
+
+        Features have length 1 at most, and end with a constant: where that constant alone keeps a
+        class ahead by more than all else can move, no row is of another class.
+        """
+        columns = self.weights if self.weights.ndim == 2 else self.weights[:, np.newaxis]
+        if columns.shape[1] == 1:
+            columns = np.column_stack([np.zeros(len(columns)), columns])
+        ahead = self.task.preprocessing.constant * columns[-1]
+        first = int(ahead.argmax())
+        gaps = np.delete(ahead[first] - ahead, first)
+        moves = np.linalg.norm(np.delete(columns - columns[:, [first]], first, axis=1)[:-1], axis=0)
+        return self.task.classes[first] if bool((gaps > moves).all()) else None
 
     def scores(self, samples: Samples) -> NDArray[np.float64]:
         """Wᵀx for each sample: one number for two classes, K for more."""
@@ -85,3 +101,14 @@ class LinearModel:
 
     def __repr__(self) -> str:
         return f"LinearModel(n_classes={len(self.task.classes)}, n_columns={self.task.n_columns})"
+
+
+def say_always(model: object) -> str | None:
+    """That a model gives every row the same class, in words, if it is known to."""
+    always = model.always if isinstance(model, LinearModel) else None
+    if always is None:
+        return None
+    return (
+        f"This model names {str(always)!r} for EVERY row: with so few parties, or so small an "
+        "epsilon, no more could be told."
+    )

@@ -129,6 +129,11 @@ class _Outcome:
         statistic.setflags(write=False)
         object.__setattr__(self, "statistic", statistic)
 
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """What is promised of the model, and of every evaluation of it."""
+        return (self.certificate, *(each.certificate for each in self.evaluations))
+
     def predict(self, samples: Samples) -> NDArray[Any]:
         """The class of each sample."""
         return self.model.predict(samples)

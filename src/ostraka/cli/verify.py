@@ -1,0 +1,111 @@
+"""`ostraka verify`: whether a release is what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ostraka.cli.help import examples, option
+from ostraka.cli.screen import print_answers
+
+if TYPE_CHECKING:
+    from ostraka.poll import Poll
+    from ostraka.release import Release
+    from ostraka.signing import PublicKey
+
+EXAMPLES = examples(
+    "ostraka verify model.ostraka",
+    "ostraka verify model.ostraka --signer coordinator.pub --poll stroke.poll",
+)
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="A release, or a poll that somebody sent you.")],
+    *,
+    signer: Annotated[
+        str | None,
+        option(
+            None,
+            "Whose signature there must be: a public key, or a file that holds one.",
+            of="key",
+        ),
+    ] = None,
+    poll: Annotated[
+        Path | None,
+        option(None, "The poll: check that the release is what it asked for.", of="file"),
+    ] = None,
+) -> None:
+    """Check a release: who signed it, whether its noise gives what it promises, and whether it is
+    what the poll asked for. Of a poll, check who signed it.
+
+    Nobody is asked: everything is computed from these files. A signature is looked for beside the
+    file, under its name with .sig at the end. What no file can show is that the noise was drawn as
+    promised: that is the signer's word.
+    """
+    from ostraka.errors import ParameterError
+    from ostraka.files import read_regular
+    from ostraka.poll import Poll
+    from ostraka.signing import Signature
+    from ostraka.signing.signature import path_of
+    from ostraka.tensors import LARGEST_FILE
+    from ostraka.verifying import check_release, check_signature
+
+    asked = None if poll is None else Poll.load(poll)
+    content, beside = read_regular(file, "release", LARGEST_FILE), path_of(file)
+    signature = Signature.load(beside) if beside.exists() else None
+    trusted = None if signer is None else _find_key(signer)
+    by = check_signature(content, signature, trusted)
+    told = {"Who signed it?": _say_signer(by, vouched=trusted is not None)}
+    found = _read(content)
+    if isinstance(found, Poll):
+        if asked is not None:
+            raise ParameterError("--poll", got=str(poll), allowed="none: this is a poll itself")
+        told["What is it?"] = f"The poll {found.digest}. Read it: ostraka poll show {file}"
+    else:
+        check_release(found, asked)
+        told |= _say_checked(found, asked)
+    print_answers(told)
+
+
+def _find_key(given: str) -> PublicKey:
+    from ostraka.signing import PublicKey
+
+    return PublicKey.load(given) if Path(given).is_file() else PublicKey.parse(given)
+
+
+def _read(content: bytes) -> Poll | Release:
+    from ostraka.poll import Poll
+    from ostraka.release import Release
+    from ostraka.tensors import read_tensors
+
+    _, metadata = read_tensors(content, "release")
+    kind = Poll if "certificate" not in metadata and "evaluations" not in metadata else Release
+    return kind.from_bytes(content)
+
+
+def _say_signer(by: PublicKey | None, *, vouched: bool) -> str:
+    if by is None:
+        return "Nobody: there is no file that ends in .sig beside it."
+    if vouched:
+        return f"{by}, whom you named. Not a byte was changed since."
+    return (
+        f"{by}. Whose key that is, this does not show: compare it with the one that the "
+        "coordinator published, or name that one by --signer."
+    )
+
+
+def _say_checked(release: Release, asked: Poll | None) -> dict[str, str]:
+    each = " and ".join(
+        f"ε = {one.round_epsilon:g}" + (f", δ = {one.round_delta:g}" if one.round_delta else "")
+        for one in release.certificates
+    )
+    follows = "Not checked: name the poll by --poll."
+    if asked is not None:
+        follows = f"Yes: its certificate follows from the poll {asked.digest[:12]}..."
+    return {
+        "Does its noise give what it promises?": f"Yes: computed anew from noise and sensitivity, "
+        f"{each} for one {release.certificate.protects}.",
+        "Is it what the poll asked for?": follows,
+    }

@@ -1,0 +1,145 @@
+"""Ed25519 keys, and the files that hold them.
+
+    key      as text or file
+    public   one line, `ed25519:` and 44 characters: short enough to read out and compare
+    secret   PKCS #8 in PEM, as other programs write it; only its owner may read the file
+
+The arithmetic is that of the package cryptography.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, final
+
+from ostraka.errors import FormatError, InputError, SignatureError
+from ostraka.files import check_new, read_regular
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+__all__ = ["PublicKey", "SecretKey"]
+
+PREFIX: Final = "ed25519:"
+KEY_BYTES: Final = 32
+LARGEST_KEY_FILE: Final = 10_000
+MISSING: Final = "Keys need one more package. Install it with: pip install 'ostraka[signing]'"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """What checks signatures; anybody may have it."""
+
+    raw: bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.raw, bytes) or len(self.raw) != KEY_BYTES:
+            raise FormatError("public key", f"it needs {KEY_BYTES} bytes")
+
+    @classmethod
+    def parse(cls, text: str) -> PublicKey:
+        """A key from its line."""
+        written = text.strip()
+        try:
+            if not written.startswith(PREFIX):
+                raise ValueError
+            raw = base64.b64decode(written.removeprefix(PREFIX), validate=True)
+        except (ValueError, binascii.Error):
+            problem = f"it is no line of {PREFIX!r} and 44 characters"
+            raise FormatError("public key", problem) from None
+        return cls(raw)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PublicKey:
+        """A key from a file with its line."""
+        content = read_regular(path, "public key", LARGEST_KEY_FILE)
+        return cls.parse(content.decode("ascii", "replace"))
+
+    def check(self, signed: bytes, message: bytes) -> None:
+        """Refuse what the holder of the secret key has not signed."""
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            _ed25519().Ed25519PublicKey.from_public_bytes(self.raw).verify(signed, message)
+        except (InvalidSignature, ValueError):
+            raise SignatureError(
+                "The signature does not belong to this file: one of them was changed.",
+                "Get both anew from whoever signed, and do not use this file.",
+            ) from None
+
+    def __str__(self) -> str:
+        return PREFIX + base64.b64encode(self.raw).decode("ascii")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """What signs; it stays with its owner."""
+
+    _key: Ed25519PrivateKey = field(repr=False)
+
+    @classmethod
+    def create(cls) -> SecretKey:
+        """A new key, from the operating system's generator."""
+        return cls(_ed25519().Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SecretKey:
+        """A key from its file; a file that others may read is refused."""
+        content, file = read_regular(path, "secret key", LARGEST_KEY_FILE), Path(path)
+        if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
+            raise InputError(
+                f"Others than you may read the secret key {file.name}.",
+                f"Take it from them: chmod 600 {file}. If somebody may have read it, make another.",
+            )
+        kinds = _ed25519()
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        try:
+            key = load_pem_private_key(content, password=None)
+        except Exception:  # cryptography has errors of its own for damage, passwords and kinds
+            key = None
+        if not isinstance(key, kinds.Ed25519PrivateKey):
+            problem = f"{file.name} holds no Ed25519 key in PEM without a password"
+            raise FormatError("secret key", problem)
+        return cls(key)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the key where nothing is yet, for its owner alone."""
+        from cryptography.hazmat.primitives import serialization
+
+        check_new(Path(path), False, "a key is never replaced; choose another name")
+        content = self._key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        # With these rights from the first moment, and never in place of another file.
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(made, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    @property
+    def public(self) -> PublicKey:
+        """What others check signatures with."""
+        return PublicKey(self._key.public_key().public_bytes_raw())
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature, 64 bytes."""
+        return self._key.sign(message)
+
+
+def _ed25519() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise ImportError(MISSING) from None
+    return ed25519

@@ -1,0 +1,83 @@
+"""Whether a release is what it says, told from files alone: nobody has to be asked.
+
+    question                                 answered from
+    Who published it?                        the signature beside it, and a key that one trusts
+    Does its noise give what it promises?    the certificate: ε and δ are computed anew from noise
+                                             and sensitivity, for every evaluation too
+    Is it what the poll asked for?           the poll: the whole certificate follows from it and
+                                             from how many took part
+
+What no file can tell: whether the noise was drawn as the certificate says. That is the
+coordinator's word, and the signature says whose.
+"""
+
+from __future__ import annotations
+
+from ostraka.errors import FormatError, InputError, SignatureError
+from ostraka.mechanism.laws import verify
+from ostraka.poll import Poll
+from ostraka.release import Release
+from ostraka.release.certificate import Certificate, plain
+from ostraka.signing import PublicKey, Signature
+
+__all__ = ["check_follows", "check_noise", "check_release", "check_signature"]
+
+
+def check_signature(
+    content: bytes, signature: Signature | None, signer: PublicKey | None
+) -> PublicKey | None:
+    """Who signed this content; refused if it was changed, or if it is not by `signer`."""
+    if signature is None and signer is not None:
+        raise SignatureError(
+            f"It is not signed, so nothing shows that {signer} wrote it.",
+            "Ask whoever published it for the file that ends in .sig, and put it beside this one.",
+        )
+    if signature is None:
+        return None
+    signature.check(content)
+    if signer is not None and signature.key != signer:
+        raise SignatureError(
+            f"It is signed by {signature.key}, not by {signer}.",
+            "Do not use it, unless you know that the signer has a new key.",
+        )
+    return signature.key
+
+
+def check_release(release: Release, poll: Poll | None = None) -> None:
+    """Refuse a release that promises more than its noise gives, or that the poll does not give."""
+    for each in release.certificates:
+        check_noise(each)
+    if poll is not None:
+        check_follows(release, poll)
+
+
+def check_noise(promised: Certificate) -> float:
+    """δ at the promised ε, computed anew; refused if it is more than was promised."""
+    found = verify(promised)
+    if not found <= promised.round_delta:
+        problem = (
+            f"its noise gives δ = {found:.3g} at ε = {promised.round_epsilon:g}, more than it "
+            "promises"
+        )
+        raise FormatError("release", problem)
+    return found
+
+
+def check_follows(release: Release, poll: Poll) -> None:
+    """Refuse a release of another poll, or one that its poll does not lead to.
+
+    A poll that evaluates leads to a statement on the release.
+    """
+    promised = next((each for each in release.certificates if each.poll == poll.digest), None)
+    if promised is None:
+        raise InputError(
+            f"The release comes from the poll {str(release.certificate.poll)[:12]}..., and this is "
+            f"the poll {poll.digest[:12]}....",
+            "Give the poll's very file: another version of it is another poll.",
+        )
+    due = plain(poll.certificate(promised.parties, promised.persons))
+    wrong = sorted(name for name, value in plain(promised).items() if value != due[name])
+    if wrong:
+        raise FormatError(
+            "release", f"its certificate does not follow from the poll: {', '.join(wrong)}"
+        )

@@ -1,0 +1,98 @@
+"""Releases checked from files alone: whatever was forged is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ostraka import AuxiliarySet, Poll, Release, Tally, publish
+from ostraka.errors import FormatError, InputError, SignatureError
+from ostraka.signing import SecretKey, Signature
+from ostraka.verifying import check_noise, check_release, check_signature
+
+KEY, OTHER = SecretKey.create(), SecretKey.create()
+RNG = np.random.default_rng(0)
+
+
+def asked(epsilon: float = 1.0, **options: Any) -> Poll:
+    auxiliary = AuxiliarySet.scaled(RNG.standard_normal((60, 3)), ("a", "b"))
+    return Poll.create(auxiliary, epsilon=epsilon, parties=10, **options)
+
+
+def released(poll: Poll) -> Release:
+    tally = Tally(poll)
+    for name in range(10):
+        rows = RNG.standard_normal((4, 3))
+        labels = np.where(rows[:, 0] > 0.0, "a", "b")
+        tally.add(poll.contribute(rows, labels, name))
+    made = publish(poll, tally)
+    assert isinstance(made, Release)
+    return made
+
+
+class TestSigner:
+    """Who signed."""
+
+    def test_nobody(self) -> None:
+        assert check_signature(b"x", None, None) is None
+        with pytest.raises(SignatureError, match=r"not signed.*ends in \.sig"):
+            check_signature(b"x", None, KEY.public)
+
+    def test_whoever_it_was(self) -> None:
+        signature = Signature.of(b"x", KEY)
+        assert check_signature(b"x", signature, None) == KEY.public
+        assert check_signature(b"x", signature, KEY.public) == KEY.public
+
+    def test_somebody_else(self) -> None:
+        with pytest.raises(SignatureError, match=r"signed by ed25519:.*, not by ed25519:"):
+            check_signature(b"x", Signature.of(b"x", OTHER), KEY.public)
+
+    def test_another_content(self) -> None:
+        for signer in (None, KEY.public):
+            with pytest.raises(SignatureError, match="was changed"):
+                check_signature(b"y", Signature.of(b"x", KEY), signer)
+
+
+@pytest.mark.parametrize("options", [{"method": "cells"}, {"method": "moments", "delta": 1e-5}])
+class TestNoise:
+    """Whether the noise gives what is promised, and whether the poll leads there."""
+
+    def test_a_release_as_it_was_made(self, options: dict[str, Any]) -> None:
+        poll = asked(**options)
+        made = released(poll)
+        read = Release.from_bytes(made.to_bytes())
+        check_release(read)
+        check_release(read, Poll.from_bytes(poll.to_bytes()))
+
+    def test_less_noise_than_it_takes(self, options: dict[str, Any]) -> None:
+        promised = asked(**options).certificate(10)
+        check_noise(promised)
+        with pytest.raises((FormatError, ValueError)):
+            check_noise(replace(promised, noise_scale=promised.noise_scale * 0.9))
+
+    def test_another_poll(self, options: dict[str, Any]) -> None:
+        made = released(asked(**options))
+        with pytest.raises(InputError, match=r"comes from the poll .*and this is the poll"):
+            check_release(made, asked(2.0, **options))
+
+    def test_a_certificate_that_the_poll_does_not_lead_to(self, options: dict[str, Any]) -> None:
+        """It claims more noise than this poll leads to: true to itself, and made up."""
+        poll = asked(**options)
+        made = released(poll)
+        claimed = replace(made.certificate, noise_scale=made.certificate.noise_scale * 2)
+        forged = Release(model=made.model, certificate=claimed, statistic=made.statistic)
+        check_release(forged)
+        with pytest.raises(FormatError, match="does not follow from the poll: noise_scale"):
+            check_release(forged, poll)
+
+
+def test_an_evaluation_is_checked_by_its_own_poll() -> None:
+    first = asked(method="cells")
+    judged = released(first)
+    poll = Poll.evaluate(judged, epsilon=1.0, parties=10)
+    evaluated = released(poll)
+    check_release(evaluated, poll)
+    check_release(evaluated, first)
