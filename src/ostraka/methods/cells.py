@@ -350,9 +350,10 @@ class Cells:
         that is as long as what was released makes likely is too cautious where they do not: their
         mean. The masses say how many labels of each cell agree with the answers there: noisy, and
         too many, because noise has moved the answers towards itself; but no line is as sure as
-        separated classes are. It takes labels and answers within a cell to have nothing to do with
-        each other: where classes are separated, about half of what a mixed cell seems to lose is
-        told apart within it.
+        separated classes are. They take labels and answers within a cell to have nothing to do with
+        each other. What they have is the lines' word, where they tell more of rows than of the
+        cells that these are in; where classes are separated, which lines understate, about half of
+        what a mixed cell seems to lose is told apart within it.
         """
         K, chosen = self.n_classes, scores.argmax(axis=1)
         counted = np.zeros((len(self.centres), K))
@@ -365,14 +366,16 @@ class Cells:
         else:
             found, moved = mean.reshape(-1, K), given
         deviation = math.sqrt(2.0 * noise**2 * float(np.sum(moved**2)))
-        answered = chosen[:, np.newaxis]
-        said = np.mean([weighted @ np.take_along_axis(p, answered, axis=1)[:, 0] for p in lines])
+        likely = np.mean(lines, axis=0) * weighted[:, np.newaxis]
+        said = float(np.take_along_axis(likely, chosen[:, np.newaxis], axis=1).sum())
         mistrust = MISTRUST_TRAINED if trained else MISTRUST
         trust = mistrust**2 / (mistrust**2 + (2.0 * deviation) ** 2)
         agreeing = float(np.sum(given * found))
         if trained:
             mixed = 1.0 - float(masses @ np.einsum("ij,ij->i", given, given))
             agreeing *= 1.0 + WITHIN * mixed
+        else:
+            agreeing += said - float(np.sum(given * self._by_cell(likely)))
         told = said + trust * (agreeing - MOVED * deviation - said)
         return float(np.clip(told, 1.0 / K, SUREST))
 
@@ -382,10 +385,13 @@ class Cells:
 
     def _sums(self, weighted: Array) -> Array:
         """Of the features in each cell."""
-        n_cells, p = self.centres.shape
+        return self._by_cell(self.features * weighted[:, np.newaxis])
+
+    def _by_cell(self, rows: Array) -> Array:
+        """The sum of each cell's rows."""
+        n_cells, p = len(self.centres), rows.shape[1]
         places = self.assigned[:, np.newaxis] * p + np.arange(p)
-        products = self.features * weighted[:, np.newaxis]
-        sums = np.bincount(places.ravel(), weights=products.ravel(), minlength=n_cells * p)
+        sums = np.bincount(places.ravel(), weights=rows.ravel(), minlength=n_cells * p)
         return sums.astype(np.float64, copy=False).reshape(n_cells, p)
 
     def _shares(self, mean: Array, mechanism: Mechanism) -> Array | None:
