@@ -10,6 +10,7 @@ import pytest
 
 from ostraka import AuxiliarySet, Poll, Release, Tally, publish
 from ostraka.errors import FormatError, InputError, SignatureError
+from ostraka.release.model import LinearModel
 from ostraka.signing import SecretKey, Signature
 from ostraka.verifying import check_noise, check_release, check_signature
 
@@ -96,3 +97,74 @@ def test_an_evaluation_is_checked_by_its_own_poll() -> None:
     evaluated = released(poll)
     check_release(evaluated, poll)
     check_release(evaluated, first)
+
+
+def forge(made: Release, **changes: Any) -> Release:
+    kept = {"model": made.model, "certificate": made.certificate, "statistic": made.statistic}
+    return Release(**{**kept, "keep_back": made.keep_back, **changes})
+
+
+class TestAbout:
+    """Certificates that follow from the poll, of models that do not."""
+
+    def test_classes_the_other_way_round(self) -> None:
+        poll = asked(method="cells")
+        made = released(poll)
+        task = replace(made.model.task, classes=("b", "a"))
+        forged = forge(made, model=LinearModel(task=task, weights=made.model.linear.weights))
+        with pytest.raises(FormatError, match="classes, columns or features are not those"):
+            check_release(forged, poll)
+
+    def test_features_from_elsewhere(self) -> None:
+        poll = asked(method="cells")
+        made = released(poll)
+        moved = replace(made.model.task.preprocessing, radius=2.0)
+        task = replace(made.model.task, preprocessing=moved)
+        forged = forge(made, model=LinearModel(task=task, weights=made.model.linear.weights))
+        with pytest.raises(FormatError, match="classes, columns or features are not those"):
+            check_release(forged, poll)
+
+    def test_rows_that_were_not_kept_back(self) -> None:
+        poll = asked(method="cells")
+        with pytest.raises(FormatError, match="other rows were kept back than the poll says"):
+            check_release(forge(released(poll), keep_back=5), poll)
+
+    def test_more_parties_than_were_asked(self) -> None:
+        poll = asked(method="cells", roll=range(10))
+        made = released(poll)
+        check_release(made, poll)
+        with pytest.raises(FormatError, match="11 parties took part, and its poll asked 10"):
+            check_release(forge(made, certificate=poll.certificate(11)), poll)
+
+
+class TestEvaluations:
+    """Statements that are true, of something else."""
+
+    def test_of_another_release(self) -> None:
+        judged, other = released(asked(method="cells")), released(asked(method="cells"))
+        poll = Poll.evaluate(judged, epsilon=1.0, parties=10)
+        stated = released(poll).evaluations[0]
+        forged = other.add_evaluation(replace(stated, release=other.digest), Release)
+        check_release(forged)
+        with pytest.raises(FormatError, match="the poll evaluates another release"):
+            check_release(forged, poll)
+
+    def test_of_rows_that_were_not_kept_back(self) -> None:
+        judged = released(asked(method="cells"))
+        poll = Poll.evaluate(judged, epsilon=1.0, parties=10)
+        stated = replace(released(poll).evaluations[0], keep_back=5)
+        forged = judged.add_evaluation(stated, Release)
+        with pytest.raises(FormatError, match="of other rows than the poll asked for"):
+            check_release(forged, poll)
+
+    def test_twice(self) -> None:
+        evaluated = released(Poll.evaluate(released(asked(method="cells")), epsilon=1.0, parties=9))
+        with pytest.raises(InputError, match="the same one again"):
+            evaluated.add_evaluation(evaluated.evaluations[0], Release)
+
+    def test_that_protects_somebody_else(self) -> None:
+        judged = released(asked(method="cells"))
+        stated = released(Poll.evaluate(judged, epsilon=1.0, parties=10)).evaluations[0]
+        promised = replace(stated.certificate, neighbours="replace one row")
+        with pytest.raises(InputError, match="one that protects one row"):
+            judged.add_evaluation(replace(stated, certificate=promised), Release)

@@ -119,11 +119,13 @@ _OPENINGS = {
 }
 
 
-def check_distinct(out: Path, others: Iterable[Path | None], names: str) -> None:
+def check_distinct(
+    out: Path, others: Iterable[Path | None], names: str, what: str = "--out"
+) -> None:
     """Refuse to replace what a file is made of, or the account of who has paid."""
     there = [other for other in others if other is not None and other.exists()]
     if out.exists() and any(out.samefile(other) for other in there):
-        raise ParameterError("--out", got=str(out), allowed=f"a file that is not {names}")
+        raise ParameterError(what, got=str(out), allowed=f"a file that is not {names}")
 
 
 def foreign_kind(opening: bytes) -> str | None:

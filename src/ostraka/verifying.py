@@ -5,22 +5,36 @@
     Does its noise give what it promises?    the certificate: ε and δ are computed anew from noise
                                              and sensitivity, for every evaluation too
     Is it what the poll asked for?           the poll: the whole certificate follows from it and
-                                             from how many took part
+                                             from how many took part; so do classes, columns and
+                                             features, and what an evaluation is about
 
-What no file can tell: whether the noise was drawn as the certificate says. That is the
-coordinator's word, and the signature says whose.
+What no file can tell: whether the noise was drawn as the certificate says, how many took part, and
+whether the weights are those of the model that was learnt. That is the coordinator's word, and the
+signature says whose.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from ostraka.errors import FormatError, InputError, SignatureError
 from ostraka.mechanism.laws import verify
 from ostraka.poll import Poll
+from ostraka.public.task import Task
 from ostraka.release import Release
 from ostraka.release.certificate import Certificate, plain
+from ostraka.release.release import task_json
 from ostraka.signing import PublicKey, Signature
+from ostraka.tensors import read_tensors
 
-__all__ = ["check_follows", "check_noise", "check_release", "check_signature"]
+__all__ = ["check_follows", "check_noise", "check_release", "check_signature", "read_signed"]
+
+
+def read_signed(content: bytes) -> Poll | Release:
+    """What people sign: a poll or a release; anything else is refused."""
+    _, metadata = read_tensors(content, "release")
+    kind = Poll if "certificate" not in metadata and "evaluations" not in metadata else Release
+    return kind.from_bytes(content)
 
 
 def check_signature(
@@ -78,6 +92,28 @@ def check_follows(release: Release, poll: Poll) -> None:
     due = plain(poll.certificate(promised.parties, promised.persons))
     wrong = sorted(name for name, value in plain(promised).items() if value != due[name])
     if wrong:
-        raise FormatError(
-            "release", f"its certificate does not follow from the poll: {', '.join(wrong)}"
-        )
+        raise _made_up(f"its certificate does not follow from the poll: {', '.join(wrong)}")
+    if poll.roll is not None and promised.parties > len(poll.roll):
+        asked = f"its poll asked {len(poll.roll)}"
+        raise _made_up(f"it says that {promised.parties} parties took part, and {asked}")
+    if poll.judged is None:
+        _check_about(release.model.task, release.keep_back, poll)
+        return
+    for each in release.evaluations:
+        if each.certificate.poll == poll.digest and each.keep_back != poll.keep_back:
+            raise _made_up("its evaluation is of other rows than the poll asked for")
+    if poll.judged.digest != release.digest:
+        raise _made_up("the poll evaluates another release")
+
+
+def _check_about(task: Task, keep_back: int | None, poll: Poll) -> None:
+    ours, asked = task.preprocessing.arrays(), poll.task.preprocessing.arrays()
+    alike = task_json(task) == task_json(poll.task) and ours.keys() == asked.keys()
+    if not alike or not all(np.array_equal(ours[name], asked[name]) for name in ours):
+        raise _made_up("its classes, columns or features are not those of the poll")
+    if keep_back != poll.keep_back:
+        raise _made_up("other rows were kept back than the poll says")
+
+
+def _made_up(problem: str) -> FormatError:
+    return FormatError("release", problem)

@@ -59,7 +59,8 @@ def test_a_release_that_is_what_it_says(folder: Path) -> None:
     for words in (
         "whom you named. Not a byte was changed since.",
         "Yes: computed anew from noise and sensitivity, ε = 1 for one party.",
-        "Yes: its certificate follows from the poll",
+        "Yes: its certificate, classes, columns and features follow",
+        "How many took part, and the model's weights, are the word of whoever signed",
     ):
         assert words in said
 
@@ -76,7 +77,7 @@ def test_a_poll_that_is_what_it_says(folder: Path) -> None:
 def test_what_is_not_asked_is_not_claimed(folder: Path) -> None:
     said = run(folder, "verify m.ostraka")
     assert "Whose key that is, this does not show" in said
-    assert "Not checked: name the poll by --poll." in said
+    assert "Not checked, and so it is not whether the sensitivity is right" in said
     (folder / "m.ostraka.sig").unlink()
     assert "Nobody: there is no file that ends in .sig beside it." in run(
         folder, "verify m.ostraka"
@@ -86,7 +87,7 @@ def test_what_is_not_asked_is_not_claimed(folder: Path) -> None:
 def test_what_was_forged_is_refused(folder: Path) -> None:
     code = EXIT_CODES[SignatureError]
     run(folder, "key create other.key")
-    run(folder, "sign m.ostraka --key other.key")
+    run(folder, "sign m.ostraka --key other.key --force")
     said, left = refuse(folder, "verify m.ostraka --signer coordinator.pub")
     assert "It is signed by ed25519:" in said
     assert left == code
@@ -110,3 +111,57 @@ def test_a_key_is_tried_before_anybody_pays(folder: Path) -> None:
     assert "holds no Ed25519 key" in said
     assert not (folder / "n.ostraka").exists()
     assert "ward-0" not in run(folder, "ledger show budgets.db")
+
+
+def test_a_file_named_like_a_key_is_not_asked(folder: Path) -> None:
+    """Else whoever packs an archive would say who is trusted."""
+    run(folder, "key create evil.key")
+    run(folder, "sign m.ostraka --key evil.key --force")
+    trusted = (folder / "coordinator.pub").read_text().strip()
+    planted = folder / trusted
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    planted.write_text(run(folder, "key show evil.key"))
+    said, left = refuse(folder, f"verify m.ostraka --signer {trusted}")
+    assert "It is signed by ed25519:" in said
+    assert left == EXIT_CODES[SignatureError]
+
+
+def test_nothing_is_replaced_unasked(folder: Path) -> None:
+    run(folder, "key create other.key")
+    signed = (folder / "m.ostraka.sig").read_bytes()
+    said, _ = refuse(folder, "sign m.ostraka --key other.key")
+    assert "it may be a signature of somebody else; --force replaces it" in said
+    assert (folder / "m.ostraka.sig").read_bytes() == signed
+    run(folder, "sign m.ostraka --key coordinator.key")  # one's own
+    secret = (folder / "other.key").read_bytes()
+    shutil.copy(folder / "m.ostraka", folder / "other.ostraka")
+    (folder / "other.key").rename(folder / "other.ostraka.sig")
+    said, _ = refuse(folder, "sign other.ostraka --key other.ostraka.sig --force")
+    assert "a file that is not the key, or what is signed" in said
+    assert (folder / "other.ostraka.sig").read_bytes() == secret
+    said, _ = refuse(
+        folder, "release stay.poll inbox --out coordinator.key --key coordinator.key --force"
+    )
+    assert "a file that is not the poll, the ledger or the key" in said
+
+
+def test_what_nobody_should_sign(folder: Path) -> None:
+    for name in ("own.csv", "inbox/0.contribution"):
+        said, _ = refuse(folder, f"sign {name} --key coordinator.key")
+        assert "not a valid release" in said
+        assert not (folder / f"{name}.sig").exists()
+
+
+def test_a_place_for_the_signature_is_looked_for_before_anybody_pays(folder: Path) -> None:
+    run(folder, "ledger init budgets.db --epsilon 5")
+    (folder / "n.ostraka.sig").mkdir()
+    paid = "release stay.poll inbox --out n.ostraka --ledger budgets.db --key coordinator.key"
+    said, _ = refuse(folder, paid)
+    assert "it is a folder" in said
+    assert not (folder / "n.ostraka").exists()
+    assert "ward-0" not in run(folder, "ledger show budgets.db")
+
+
+def test_a_signature_of_an_older_file_is_told_of(folder: Path) -> None:
+    said = run(folder, "release stay.poll inbox --out m.ostraka --force")
+    assert "m.ostraka.sig signs an older file of this name" in said

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
 
 from ostraka.errors import FormatError, InputError, SignatureError
 from ostraka.signing import PublicKey, SecretKey
+from ostraka.signing.keys import PRIME, SMALL_ORDER
 
 KEY = SecretKey.create()
 
@@ -86,8 +88,30 @@ def test_what_is_no_secret_key(tmp_path: Path) -> None:
         serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(b"x"),
     )
-    for content in (b"", b"ed25519:AAAA", other, locked, str(KEY.public).encode()):
+    for content in (b"", b"ssh-ed25519 AAAA", other, locked):
         (tmp_path / "k.key").write_bytes(content)
         (tmp_path / "k.key").chmod(0o600)
         with pytest.raises(FormatError, match="no Ed25519 key in PEM without a password"):
             SecretKey.load(tmp_path / "k.key")
+
+
+def test_public_and_secret_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "k.pub").write_text(str(KEY.public))
+    with pytest.raises(FormatError, match="the public part of one, which checks and cannot sign"):
+        SecretKey.load(tmp_path / "k.pub")  # whoever may read it
+    KEY.save(tmp_path / "k.key")
+    with pytest.raises(FormatError, match="it is a SECRET key; its public part: ostraka key show"):
+        PublicKey.load(tmp_path / "k.key")
+
+
+@pytest.mark.parametrize("y", [*SMALL_ORDER, PRIME, PRIME + 1])
+@pytest.mark.parametrize("sign", [0, 2**255])
+def test_a_key_that_signatures_of_nobody_fit(y: int, sign: int) -> None:
+    """Some of them cryptography takes: with R = A and S = 0 everything is signed."""
+    with pytest.raises(FormatError, match="anybody could sign for it"):
+        PublicKey((y + sign).to_bytes(32, "little"))
+
+
+def test_such_keys_are_why() -> None:
+    one = (1).to_bytes(32, "little")
+    ed25519.Ed25519PublicKey.from_public_bytes(one).verify(one + bytes(32), b"anything")

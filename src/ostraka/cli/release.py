@@ -11,13 +11,14 @@ import typer
 from ostraka.cli.help import DATA, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import FORCE, LEDGER, MODEL_OUT, TRUST
 from ostraka.cli.screen import print_answers, print_mind
-from ostraka.cli.sign import sign
+from ostraka.cli.sign import check_place, write_signature
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ostraka.poll import Poll
     from ostraka.release import Release
+    from ostraka.signing import SecretKey
     from ostraka.tally import Tally
 
 EXAMPLES = examples(
@@ -92,9 +93,10 @@ def release(
     if out is None and not check:
         raise ParameterError("--out", got=None, allowed="where to write the model; or else --check")
     if out is not None:
-        _check_out(out, force, file, ledger)
-    if key is not None:
-        SecretKey.load(key)  # before anybody pays
+        _check_out(out, force, file, ledger, key)
+    secret = None if key is None else SecretKey.load(key)  # before anybody pays
+    if out is not None and key is not None and secret is not None:
+        check_place(out, key, secret, force=force)
     poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
     tally = _count(poll, inbox, trust or [], console)
@@ -104,9 +106,8 @@ def release(
         _check_release(poll, tally, ledger)
         return
     assert out is not None
-    _publish(poll, tally, ledger, out)
-    if key is not None:
-        sign(out, key)
+    released = _publish(poll, tally, ledger, out)
+    _sign(released, out, secret)
 
 
 def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
@@ -152,12 +153,12 @@ def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
     )
 
 
-def _check_out(out: Path, force: bool, file: Path, ledger: Path | None) -> None:
+def _check_out(out: Path, force: bool, file: Path, ledger: Path | None, key: Path | None) -> None:
     from ostraka.files import check_distinct, check_new, check_writable
 
     check_new(out, force)
     check_writable(out)
-    check_distinct(out, (file, ledger), "the poll or the ledger")
+    check_distinct(out, (file, ledger, key), "the poll, the ledger or the key")
 
 
 def _attach_private(poll: Poll, auxiliary: Path | None) -> Poll:
@@ -254,7 +255,7 @@ def _by_number(name: str) -> list[tuple[bool, int, str]]:
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
-def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
+def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> Release:
     from ostraka.cli.inspect import answers, price, print_evaluation
     from ostraka.expect.advice import few
     from ostraka.methods.after_noise.shift import remark
@@ -272,11 +273,30 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> None:
     print_answers({"Wrote": str(out), **answers(released, out, cost)})
     print_evaluation(released)
     if poll.judged is not None:
-        return
+        return released
     told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
     for each in (stopped, few(poll, tally.n_units), told):
         if each is not None:
             print_mind(each.replace("shift=True", "--shift"))
+    return released
+
+
+def _sign(released: Release, out: Path, secret: SecretKey | None) -> None:
+    """What was released, whatever lies at `out` by now; it is made and saved, come what may."""
+    from ostraka.signing.signature import path_of
+
+    place = path_of(out)
+    if secret is None:
+        if place.exists():
+            print_mind(f"{place} signs an older file of this name: sign anew, or take it away.")
+        return
+    try:
+        write_signature(released.to_bytes(), out, secret)
+    except OSError as error:
+        raise OSError(
+            f"The release was made and is in {out}, but its signature could not be written to "
+            f"{place} ({error.strerror}). Sign it by ostraka sign {out} --key FILE."
+        ) from None
 
 
 def say_charged(ledger: Path | None) -> str:

@@ -50,7 +50,7 @@ def verify(
     from ostraka.signing import Signature
     from ostraka.signing.signature import path_of
     from ostraka.tensors import LARGEST_FILE
-    from ostraka.verifying import check_release, check_signature
+    from ostraka.verifying import check_release, check_signature, read_signed
 
     asked = None if poll is None else Poll.load(poll)
     content, beside = read_regular(file, "release", LARGEST_FILE), path_of(file)
@@ -58,7 +58,7 @@ def verify(
     trusted = None if signer is None else _find_key(signer)
     by = check_signature(content, signature, trusted)
     told = {"Who signed it?": _say_signer(by, vouched=trusted is not None)}
-    found = _read(content)
+    found = read_signed(content)
     if isinstance(found, Poll):
         if asked is not None:
             raise ParameterError("--poll", got=str(poll), allowed="none: this is a poll itself")
@@ -72,17 +72,9 @@ def verify(
 def _find_key(given: str) -> PublicKey:
     from ostraka.signing import PublicKey
 
-    return PublicKey.load(given) if Path(given).is_file() else PublicKey.parse(given)
-
-
-def _read(content: bytes) -> Poll | Release:
-    from ostraka.poll import Poll
-    from ostraka.release import Release
-    from ostraka.tensors import read_tensors
-
-    _, metadata = read_tensors(content, "release")
-    kind = Poll if "certificate" not in metadata and "evaluations" not in metadata else Release
-    return kind.from_bytes(content)
+    # What reads as a key is one, whatever files there are: somebody might have named one so.
+    is_file = not PublicKey.is_written(given) and Path(given).is_file()
+    return PublicKey.load(given) if is_file else PublicKey.parse(given)
 
 
 def _say_signer(by: PublicKey | None, *, vouched: bool) -> str:
@@ -98,14 +90,22 @@ def _say_signer(by: PublicKey | None, *, vouched: bool) -> str:
 
 def _say_checked(release: Release, asked: Poll | None) -> dict[str, str]:
     each = " and ".join(
-        f"ε = {one.round_epsilon:g}" + (f", δ = {one.round_delta:g}" if one.round_delta else "")
+        f"ε = {one.round_epsilon:g}"
+        + (f", δ = {one.round_delta:g}" if one.round_delta else "")
+        + f" for one {one.protects}"
         for one in release.certificates
     )
-    follows = "Not checked: name the poll by --poll."
+    follows = (
+        "Not checked, and so it is not whether the sensitivity is right: name the poll by --poll."
+    )
     if asked is not None:
-        follows = f"Yes: its certificate follows from the poll {asked.digest[:12]}..."
+        follows = (
+            f"Yes: its certificate, classes, columns and features follow from the poll "
+            f"{asked.digest[:12]}... How many took part, and the model's weights, are the word of "
+            "whoever signed."
+        )
     return {
-        "Does its noise give what it promises?": f"Yes: computed anew from noise and sensitivity, "
-        f"{each} for one {release.certificate.protects}.",
+        "Does its noise give what it promises?": "Yes: computed anew from noise and sensitivity, "
+        f"{each}.",
         "Is it what the poll asked for?": follows,
     }

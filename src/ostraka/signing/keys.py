@@ -26,8 +26,25 @@ if TYPE_CHECKING:
 __all__ = ["PublicKey", "SecretKey"]
 
 PREFIX: Final = "ed25519:"
+SECRET_OPENING: Final = "-----BEGIN "
 KEY_BYTES: Final = 32
 LARGEST_KEY_FILE: Final = 10_000
+PRIME: Final = 2**255 - 19
+SMALL_ORDER: Final = (
+    0,
+    1,
+    PRIME - 1,
+    int.from_bytes(
+        bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+    ),
+    int.from_bytes(
+        bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"), "little"
+    ),
+)
+"""y of the points P with 8P = 0: as keys, they fit signatures that nobody made. On the curve
+−x² + y² = 1 + d·x²y² they are 0 and ±1 and, where doubling gives y = 0, the roots of
+d·y⁴ + 2y² = 1.
+"""
 MISSING: Final = "Keys need one more package. Install it with: pip install 'ostraka[signing]'"
 
 
@@ -41,11 +58,17 @@ class PublicKey:
     def __post_init__(self) -> None:
         if not isinstance(self.raw, bytes) or len(self.raw) != KEY_BYTES:
             raise FormatError("public key", f"it needs {KEY_BYTES} bytes")
+        y = int.from_bytes(self.raw, "little") & (2**255 - 1)
+        if y >= PRIME or y in SMALL_ORDER:
+            raise FormatError("public key", "anybody could sign for it: no program makes such keys")
 
     @classmethod
     def parse(cls, text: str) -> PublicKey:
         """A key from its line."""
         written = text.strip()
+        if written.startswith(SECRET_OPENING):
+            problem = "it is a SECRET key; its public part: ostraka key show FILE"
+            raise FormatError("public key", problem)
         try:
             if not written.startswith(PREFIX):
                 raise ValueError
@@ -54,6 +77,11 @@ class PublicKey:
             problem = f"it is no line of {PREFIX!r} and 44 characters"
             raise FormatError("public key", problem) from None
         return cls(raw)
+
+    @staticmethod
+    def is_written(text: str) -> bool:
+        """Whether a text is meant as a key."""
+        return text.strip().startswith(PREFIX)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PublicKey:
@@ -93,6 +121,9 @@ class SecretKey:
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
         """A key from its file; a file that others may read is refused."""
         content, file = read_regular(path, "secret key", LARGEST_KEY_FILE), Path(path)
+        if content.lstrip().startswith(PREFIX.encode("ascii")):
+            problem = f"{file.name} is the public part of one, which checks and cannot sign"
+            raise FormatError("secret key", problem)
         if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
             raise InputError(
                 f"Others than you may read the secret key {file.name}.",
