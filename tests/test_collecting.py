@@ -239,3 +239,18 @@ def test_labels_that_are_no_classes_are_refused_alike(odd: Any) -> None:
     model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
     with pytest.raises(LabelError if odd is None else UnknownClassError, match="Nothing was drawn"):
         model.evaluate(X, labels, parties=PARTIES)
+
+
+def test_one_odd_label_shows_nobody_elses() -> None:
+    model = PrivateClassifier("cells", 1.0, classes=NAMES, random_state=0)
+    with pytest.raises(UnknownClassError) as refused:
+        model.fit(X, [3, *Y.tolist()[1:]], parties=PARTIES, auxiliary=PUBLIC)
+    assert "'3'" not in str(refused.value)
+    assert "Class 3 " in str(refused.value)
+
+
+def test_nobody_on_a_roll_needs_rows_for_an_evaluation() -> None:
+    roll = sorted({str(name) for name in PARTIES})
+    model = PrivateClassifier("cells", 1.0, classes=NAMES, roll=roll, random_state=0)
+    model.fit(X, Y, parties=PARTIES, auxiliary=PUBLIC)
+    assert model.evaluate(X[:0], Y[:0], parties=PARTIES[:0], epsilon=1.0) is not None

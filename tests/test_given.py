@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ostraka.errors import EntryError, InputError, InputWarning, LabelError, UnknownClassError
-from ostraka.given import check_labels, check_numbers, index_labels, length, plain
+from ostraka.given import as_given, check_labels, check_numbers, index_labels, length, plain
 
 
 def test_labels_are_numbered_by_the_public_list() -> None:
@@ -56,3 +57,25 @@ def test_small_conversions() -> None:
 def test_complex_numbers_are_refused_without_showing_rows(samples: Any) -> None:
     with pytest.raises(InputError, match=r"^X: Complex data not supported\. Give real numbers\.$"):
         check_numbers(samples, "X")
+
+
+@pytest.mark.parametrize("labels", [np.array([0, 1j]), [0, 1 + 0j]])
+def test_complex_labels_are_refused_without_showing_any(labels: Any) -> None:
+    """Scikit-learn's own words show all of them."""
+    with pytest.raises(LabelError, match=r"^y: Complex data not supported\. Give whole"):
+        check_labels(labels)
+
+
+def test_labels_of_a_list_stay_what_each_is() -> None:
+    """numpy would make texts of all, or one double of two large numbers."""
+    public = [2**53, 2**53 + 1]
+    for odd, index in ((2**53, 0), (float(2**53), 0)):
+        given = as_given([odd, 2**53 + 1, 2**53])
+        assert index_labels(given, public)[1].tolist() == [index, 1, 0]
+    with pytest.raises(UnknownClassError, match="'x'"):
+        index_labels(as_given([0, 1, "x"]), [0, 1])
+
+
+def test_what_pandas_calls_a_gap_is_one() -> None:
+    with pytest.raises(LabelError, match="y has gaps"):
+        check_labels(["a", pd.NA])

@@ -43,6 +43,7 @@ __all__ = [
     "read_samples",
 ]
 
+COMPLEX = (complex, np.complexfloating)
 NUMBERS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
 
 
@@ -53,6 +54,8 @@ def read_rows(estimator: Any, X: Any, y: Any, columns: Columns | None) -> tuple[
     """
     with _shows_nothing():
         check_labels(y)
+        if estimator.classes is not None or estimator.start is not None:
+            y = as_given(y)
         if columns is not None and columns.are_known and not is_sparse(X):
             rows = columns.encode(X, "X")
             y = _validate_labels(estimator, y, len(rows))
@@ -71,11 +74,13 @@ def read_answers(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[np.int64]
     """
     with _shows_nothing():
         check_labels(y)
-        rows = estimator.release_.model.task.rows(read_samples(estimator, X), "X")
-        return rows, index_labels(np.asarray(y), estimator.classes_)[1]
+        least = 0 if estimator.roll is not None else 1
+        samples = read_samples(estimator, X, ensure_min_samples=least)
+        rows = estimator.release_.model.task.rows(samples, "X")
+        return rows, index_labels(as_given(y), estimator.classes_)[1]
 
 
-def read_samples(estimator: Any, X: Any) -> Any:
+def read_samples(estimator: Any, X: Any, **options: Any) -> Any:
     """Samples to predict for.
 
     Tables by the model's own columns, others as scikit-learn checks them.
@@ -84,7 +89,7 @@ def read_samples(estimator: Any, X: Any) -> Any:
     if columns is not None and columns.are_known:
         return X
     check_numbers(X, "X")
-    return _validate(estimator, X, reset=False, **NUMBERS)
+    return _validate(estimator, X, reset=False, **NUMBERS, **options)
 
 
 def check_numbers(X: Any, what: str) -> None:
@@ -103,7 +108,7 @@ def check_numbers(X: Any, what: str) -> None:
         if not (complex_ or isinstance(error.entry, dict | list | tuple)):
             raise
     except (TypeError, ValueError):
-        pass
+        complex_ = any(isinstance(entry, COMPLEX) for entry in np.asarray(X, dtype=object).flat)
     if complex_:  # scikit-learn's own words would show everybody's rows
         raise InputError(f"{what}: Complex data not supported.", "Give real numbers.")
 
@@ -112,15 +117,35 @@ def check_labels(y: Any) -> None:
     """Refuse gaps among the labels, or what only leads to them, in words of our own."""
     if isinstance(y, str | os.PathLike):
         raise WrongTypeError("y", y, "the classes themselves, one for each row of X: table[column]")
-    labels = np.asarray(y)
+    labels = as_given(y)
+    if np.asarray(y).dtype.kind == "c":  # scikit-learn's own words would show everybody's labels
+        raise LabelError("y: Complex data not supported.", "Give whole numbers or texts.")
     if labels.ndim != 1 or labels.dtype.kind not in "fO":
         return
-    gaps = np.flatnonzero([label is None or label != label for label in labels.tolist()])
+    gaps = np.flatnonzero([_is_gap(label) for label in labels.tolist()])
     if gaps.size:
         raise LabelError(
             f"y has gaps (NaN, or nothing), first in {place_of(gaps[0])}.",
             "Leave out rows whose class nobody knows.",
         )
+
+
+def as_given(y: Any) -> NDArray[Any]:
+    """Labels as an array. Those of a list stay what each is: numpy would give all of them one type,
+    and beside a text somebody else's 1 would be "1".
+    """
+    if not isinstance(y, list | tuple) or len({type(label) for label in y}) < 2:
+        return np.asarray(y)
+    held = np.empty(len(y), dtype=object)
+    held[:] = y
+    return held
+
+
+def _is_gap(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # pandas.NA will not say
+        return True
 
 
 def index_labels(

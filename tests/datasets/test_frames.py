@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from ostraka.datasets.frames import read_cells, read_frame
 from ostraka.errors import FormatError
+from ostraka.public.entries import UNREADABLE
 
 
 def read(path: Path, content: str | bytes, texts: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -99,3 +103,36 @@ def test_cells_stay_as_they_are_written(path: Path, delimiter: str, end: str) ->
     found, between = read_cells(path, ".csv")
     assert between == delimiter
     assert found.fillna("").to_numpy().tolist() == CELLS
+
+
+def test_a_row_that_ends_oddly_moves_nobody_elses_entries(path: Path) -> None:
+    """Pandas reads what Arrow refuses; either way a text on a list is a text."""
+    rows = "party,kind,age,label\nA,#NA,1,yes{}\nB,#NA,2,no{}\n"
+    for end in ("", ","):
+        assert read(path, rows.format(end, end), ("kind",))["kind"].tolist() == ["#NA", "#NA"]
+    for ends in ((",", ""), ("", ",")):
+        with pytest.raises(FormatError, match="row 3 has another number of fields"):
+            read(path, rows.format(*ends), ("kind",))
+
+
+@pytest.mark.parametrize("row", ['A,"a,1,yes', 'A,"a"b,1,yes', 'A,a,1,"yes'])
+def test_a_quote_that_does_not_end_its_field_is_refused(path: Path, row: str) -> None:
+    """It would swallow rows up to the next quote, and nobody would notice."""
+    rows = f'party,kind,age,label\nC,x,1,no\n{row}\nC,x,1,no\nB,5" pipe,3,yes\n'
+    with pytest.raises(FormatError, match="has a quote that does not end its field"):
+        read(path, rows)
+
+
+def test_an_entry_that_pandas_cannot_hold_moves_no_other(tmp_path: Path) -> None:
+    days = [dt.date(2020, 1, 1), dt.date(2021, 1, 1)]
+    times = pa.array([5_000, 2_001], pa.time64("ns"))
+    late = pa.array([0, 2**30], pa.int32()).cast(pa.date32())
+    for name, odd in (("time", times), ("late", late)):
+        table = pa.table({"day": pa.array(days), name: odd, "n": [1, None]})
+        parquet.write_table(table, tmp_path / "t.parquet")
+        found = read_frame(tmp_path / "t.parquet", ".parquet")
+        assert found["day"].tolist() == days
+        assert found["n"].tolist()[0] == 1
+        first = dt.date(1970, 1, 1) if name == "late" else dt.time(0, 0, 0, 5)
+        assert found[name].tolist()[0] == first
+    assert found["late"].tolist()[1] is UNREADABLE

@@ -285,3 +285,10 @@ def test_forms_of_dates_are_tried() -> None:
     for form in ("%d%d", "%Q%", ""):
         with pytest.raises(ParameterError, match="form"):
             Number(name="a", kind="date", fill=0.0, form=form)
+
+
+def test_an_entry_that_its_container_cannot_give_is_none_by_place_either() -> None:
+    late = pd.array(pa.array([0, 2**30], pa.int32()).cast(pa.date32()), dtype="date32[pyarrow]")
+    frame = pd.DataFrame({0: late, 1: ["f", "m"]})
+    columns = Columns((SEEN, SEX))
+    assert columns.encode(frame)[1].tolist() == [0.0, 0.0, 0.0, 1.0]

@@ -21,6 +21,7 @@ from typing import Any
 
 from ostraka.datasets.content import ERRORS_OF_THE_SYSTEM, read_content
 from ostraka.errors import FormatError, list_names
+from ostraka.public.entries import one_by_one
 
 __all__ = ["read_cells", "read_frame"]
 
@@ -76,8 +77,6 @@ def read_cells(path: Path, kind: str) -> tuple[Any, str]:
 @contextlib.contextmanager
 def _naming(path: Path, kind: str) -> Iterator[None]:
     """Let what a reader refuses say which file it is, in words of our own."""
-    import pandas as pd
-
     try:
         yield
     except ERRORS_OF_THE_SYSTEM:
@@ -87,10 +86,6 @@ def _naming(path: Path, kind: str) -> Iterator[None]:
             f"{path.name} cannot be read (byte {error.start} is not UTF-8; save it as CSV UTF-8)"
         )
         raise FormatError("csv table", problem) from None
-    except pd.errors.ParserWarning:
-        raise FormatError(
-            "csv table", f"the rows of {path.name} have more fields than its first line has names"
-        ) from None
     except Exception as error:  # each reader has errors of its own
         raise FormatError(
             f"{kind[1:]} table", f"{path.name} cannot be read ({str(error).strip()})"
@@ -107,7 +102,21 @@ def _read_parquet(path: Path) -> Any:
         getattr(pa, name)(): pd.api.types.pandas_dtype(name.replace("i", "I").replace("u", "U"))
         for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
     }
-    return parquet.read_table(path).to_pandas(types_mapper=whole.get)
+    table = parquet.read_table(path)
+    try:
+        return table.to_pandas(types_mapper=whole.get)
+    except Exception:  # pandas cannot hold some entry: the others must not feel it
+        columns = [_by_entry(column, whole.get) for column in table.columns]
+        return pd.DataFrame(dict(zip(table.column_names, columns)))
+
+
+def _by_entry(column: Any, types_mapper: Any) -> Any:
+    import pandas as pd
+
+    try:
+        return column.to_pandas(types_mapper=types_mapper)
+    except Exception:
+        return pd.Series(one_by_one(column))
 
 
 def _parse_csv(
@@ -118,11 +127,12 @@ def _parse_csv(
     twice = [name for name, n in Counter(next(_lines(content, delimiter), [])).items() if n > 1]
     if twice:
         raise ValueError(f"its first line names {list_names(twice)} more than once")
+    _refuse_odd_quotes(content, delimiter)
     try:
         return _read_by_arrow(content, texts, numbers, delimiter)
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         content.decode("utf-8")
-        _refuse_short_rows(content, delimiter)
+        _refuse_odd_rows(content, delimiter)
         return _read_by_pandas(content, (*texts, *numbers), delimiter)
 
 
@@ -143,13 +153,39 @@ def _lines(content: bytes, delimiter: str) -> Iterator[list[str]]:
     return csv.reader(text, delimiter=delimiter)
 
 
-def _refuse_short_rows(content: bytes, delimiter: str) -> None:
-    """Refuse a row that was cut off; pandas would take the rest for gaps."""
+def _refuse_odd_rows(content: bytes, delimiter: str) -> None:
+    """Refuse a row that was cut off, because pandas would take the rest for gaps; and one that ends
+    in a delimiter where others do not, which says that the row is odd, not its file.
+    """
     lines = _lines(content, delimiter)
     n_names = len(next(lines, []))
+    widths = set[int]()
     for number, fields in enumerate(lines, start=2):
         if 0 < len(fields) < n_names:
             raise ValueError(f"row {number} has {len(fields)} of {n_names} fields: was it cut off?")
+        if not fields:
+            continue
+        widths.add(len(fields))
+        if len(widths) > 1:
+            raise ValueError(f"row {number} has another number of fields than the rows before it")
+        if fields[n_names:] not in ([], [""]):
+            raise ValueError("its rows have more fields than its first line has names")
+
+
+def _refuse_odd_quotes(content: bytes, delimiter: str) -> None:
+    """Refuse what follows a closing quote: most often it was opened in another row, and all between
+    them would be one field.
+    """
+    if b'"' not in content:
+        return
+    text = io.TextIOWrapper(io.BytesIO(content), "utf-8", "replace", newline="")
+    number = 0
+    try:
+        for _ in csv.reader(text, delimiter=delimiter, strict=True):
+            number += 1
+    except csv.Error as error:
+        problem = f"row {number + 1} has a quote that does not end its field, or is not closed"
+        raise ValueError(f"{problem}: {error}") from None
 
 
 def _find_delimiter(content: bytes) -> str:
@@ -213,7 +249,7 @@ def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str) -> Any
     import pandas as pd
 
     exact = {} if _version(pd.__version__) >= (3, 1) else {"float_precision": "round_trip"}
-    typed = not set(next(_lines(content, delimiter), [])) <= set(texts)
+    names = next(_lines(content, delimiter), [])
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
@@ -221,9 +257,10 @@ def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str) -> Any
             sep=delimiter,
             low_memory=False,
             index_col=False,
+            usecols=names,  # an empty field at the end of every row is none
             dtype=dict.fromkeys(texts, str),
-            keep_default_na=typed,  # where all are texts, NA is one
-            na_values=[""],
+            keep_default_na=False,
+            na_values={name: [""] if name in texts else GAPS for name in names},
             **exact,
         )
 

@@ -10,6 +10,7 @@ columns as the others.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,8 @@ def read_npz(path: Path, label_column: str | None, party_column: str | None) -> 
 
 def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # how somebody's file was written must not show
             archive = np.load(file, allow_pickle=False)
             if isinstance(archive, np.ndarray):
                 raise ValueError("it holds one array without a name; write it with numpy.savez")
@@ -106,7 +108,12 @@ def _whole(labels: NDArray[Any], path: Path) -> NDArray[Any]:
             f"{path.name} has labels that are NaN or infinite.", "Fill in or drop those rows."
         )
     whole = (labels == np.floor(labels)) & (np.abs(labels) < 2.0**63)
-    return labels.astype(np.int64) if whole.all() else labels
+    if whole.all():
+        return labels.astype(np.int64)
+    # Each on its own: nobody's fraction makes 1.0 of somebody's 1.
+    held = np.empty(labels.size, dtype=object)
+    held[:] = [int(label) if ok else label for label, ok in zip(labels.tolist(), whole)]
+    return held
 
 
 def _all_there(parties: NDArray[Any], labels: NDArray[Any], path: Path) -> NDArray[Any]:

@@ -287,13 +287,14 @@ class Columns:
         return [table[name] for name in self.names]
 
     def _by_place(self, table: Any, what: str) -> list[Any]:
-        array = table if isinstance(table, np.ndarray) else _cell_by_cell(table)
-        if array is None or array.ndim != 2 or array.shape[1] != len(self):
-            shape = tuple(getattr(array, "shape", ("ragged",)))
+        # Not by way of one array, which would give the columns of a table one type.
+        by_place = hasattr(table, "iloc")
+        array = table if by_place or isinstance(table, np.ndarray) else _cell_by_cell(table)
+        shape = tuple(getattr(array, "shape", ("ragged",)))
+        if len(shape) != 2 or shape[1] != len(self):
             allowed = f"(rows, {len(self)}), the columns {list_names(self.names)}"
             raise ShapeError(what, got=shape, allowed=allowed)
-        # Not by way of one array, which would give the columns of a table one type.
-        whole = table.iloc if hasattr(table, "iloc") else array
+        whole: Any = table.iloc if by_place else array
         return [whole[:, place] for place in range(len(self))]
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "GAP",
     "GAP_WORDS",
     "Reading",
+    "one_by_one",
     "read_each",
     "read_numbers",
     "read_texts",
@@ -74,7 +75,7 @@ def values_of(column: Any) -> NDArray[Any]:
     try:
         values = np.asarray(column)
     except Exception:  # one entry that its own container cannot give: the others must not feel it
-        return _one_by_one(column)
+        return one_by_one(column)
     if values.dtype.kind == "f" and values.ndim == 1 and not isinstance(column, np.ndarray):
         values = _whole(column, values)
     if values.ndim == 1 and values.dtype.kind in "biufMO":
@@ -84,7 +85,7 @@ def values_of(column: Any) -> NDArray[Any]:
     return held
 
 
-def _one_by_one(column: Any) -> NDArray[Any]:
+def one_by_one(column: Any) -> NDArray[Any]:
     """The entries of a column, `UNREADABLE` where its container fails."""
     held = np.empty(len(column), dtype=object)
     by_place = getattr(column, "iloc", column)  # pandas alone would go by the names of rows
