@@ -159,8 +159,9 @@ class TestEvaluations:
 
     def test_twice(self) -> None:
         evaluated = released(Poll.evaluate(released(asked(method="cells")), epsilon=1.0, parties=9))
-        with pytest.raises(InputError, match="the same one again"):
-            evaluated.add_evaluation(evaluated.evaluations[0], Release)
+        twice = evaluated.add_evaluation(evaluated.evaluations[0], Release)
+        with pytest.raises(FormatError, match="it has the same evaluation twice"):
+            check_release(twice)
 
     def test_that_protects_somebody_else(self) -> None:
         judged = released(asked(method="cells"))

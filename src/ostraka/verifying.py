@@ -61,6 +61,8 @@ def check_release(release: Release, poll: Poll | None = None) -> None:
     """Refuse a release that promises more than its noise gives, or that the poll does not give."""
     for each in release.certificates:
         check_noise(each)
+    if len({each.digest for each in release.evaluations}) < len(release.evaluations):
+        raise _made_up("it has the same evaluation twice")
     if poll is not None:
         check_follows(release, poll)
 

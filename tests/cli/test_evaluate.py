@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,12 @@ def test_the_whole_story(folder: Path) -> None:
     assert "of which one in 5, kept back from learning, is used" in said
     checked = run(folder, "release", "check.poll", "inbox", "--ledger", "budgets.db", "--check")
     assert "--out evaluated.ostraka" in checked
+    (folder / "few").mkdir()
+    for ward in range(3):
+        shutil.copy(folder / f"inbox/{ward}.contribution", folder / "few")
+    assert "3 parties of about 12 came. With so few, noise moves every share of rows" in run(
+        folder, "release", "check.poll", "few", "--check"
+    )
     ready = ("release", "check.poll", "inbox", "--ledger", "budgets.db")
     said = run(folder, *ready, "--out", "evaluated.ostraka")
     for words in (
@@ -98,6 +105,7 @@ def test_the_whole_story(folder: Path) -> None:
     assert 0.0 <= low < high <= 1.0
     again = refuse(folder, *ready, "--out", "again.ostraka")
     assert "has charged this poll already" in again
+    assert "Use the evaluation that was made" in again
     assert "ε = 10" in run(folder, "ledger", "show", "budgets.db").replace("ε=", "ε = ")
     run(folder, "predict", "evaluated.ostraka", "0.csv", "--out", "p.csv")
     run(folder, "export", "evaluated.ostraka", "--onnx", "m.onnx")

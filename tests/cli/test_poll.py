@@ -124,7 +124,8 @@ def test_from_poll_to_release_by_every_method(
 ) -> None:
     out = run.create(f"{method}.poll", **{"--method": method, "--title": "Stroke, 2026", **more})
     assert "Stroke, 2026" in out
-    assert "Send it to every party: with the public rows in it" in " ".join(out.split())
+    rows = "" if method == "avg" else "with the public rows in it, "
+    assert f"Send it to every party: {rows}it is for anybody" in " ".join(out.split())
     box = inbox(run, f"{method}.poll", f"box-{method}")
     told = run.done("release", f"{method}.poll", str(box), "--out", f"{method}.ostraka", "--force")
     assert "In: 12 of about 12 (ward 0, ward 1, ward 2, " in told
@@ -375,6 +376,32 @@ def test_tables_in_the_inbox_and_swapped_arguments(run: Runner, folder: Path) ->
     code, _, err = run("release", "box-tables", "swap.poll", "--check")
     assert code == 19
     assert "then the folder: ostraka release swap.poll box-tables." in err
+    code, _, err = run("release", "swap.poll", "box-tables/0.csv", "--check")
+    assert code == 19
+    assert "box-tables/0.csv is a file. Give the folder that holds what all parties sent." in err
+
+
+def test_everything_for_another_poll(run: Runner, folder: Path) -> None:
+    run.create("one.poll", **{"--method": "cells"})
+    run.create("two.poll", **{"--method": "cells", "--title": "Two"})
+    box = inbox(run, "one.poll", "box-one", n=2)
+    code, _, err = run("release", "two.poll", str(box), "--check")
+    assert code == 19
+    assert "Everything in" in err
+    assert "is for another poll than" in err
+    run.contribute("two.poll", 5, "box-one/5.contribution")
+    code, _, err = run("release", "two.poll", str(box), "--check")
+    assert code == 16, "what came still counts, and is too little"
+
+
+def test_a_folder_is_no_public_table(run: Runner, folder: Path) -> None:
+    (folder / "wards").mkdir(exist_ok=True)
+    code, _, err = run(
+        *("poll", "create", "wards", "--classes", "a,b", "--parties", "9", "--epsilon", "1"),
+        *("--out", "x.poll"),
+    )
+    assert code == 19
+    assert "wards is a folder, as parties' own tables are. The public table is one file" in err
 
 
 def test_persons(run: Runner, folder: Path) -> None:
@@ -393,6 +420,7 @@ def test_persons(run: Runner, folder: Path) -> None:
     box = inbox(run, "persons.poll", "box-persons", "--person-column", "patient", n=4)
     out = run.done("release", "persons.poll", str(box), "--out", "persons.ostraka", "--force")
     assert "one person's whole data, among 40 persons at 4 holders" in out
+    assert "--parties NUMBER --persons NUMBER --out check.poll" in " ".join(out.split())
     words = ("contribute", "persons.poll", "h0.csv", "--label-column", "outcome", "--person-column")
     assert run.done(*words, "patient", "--check").startswith("30 rows of 10 persons can be read")
     told = run.contribute("persons.poll", 0, "p.c", "--person-column", "patient")
@@ -401,6 +429,9 @@ def test_persons(run: Runner, folder: Path) -> None:
     pd.read_csv("h0.csv").assign(row=range(30)).to_csv("numbered.csv", index=False)
     told = run.done(*words[:2], "numbered.csv", *words[3:], "row", "--check")
     assert "30 rows of 30 persons: is 'row' really the column that says whose row it is?" in told
+    code, _, err = run(*words, "age", "--check")
+    assert code == 18
+    assert "--person-column = 'age' is not allowed. Allowed: a column with a name" in err
     code, _, err = run(*words, "outcome", "--check")
     assert code == 18
     assert "--person-column = 'outcome'" in err

@@ -28,6 +28,9 @@ def test_sentences() -> None:
     assert "Nobody has measured" in told
     surely = Outlook(accuracy=0.99, off=0.1).describe(("ill", "well"))
     assert "between 89% and 100%" in surely
+    noisy = Outlook(accuracy=0.99, off=0.4, shares=(0.2, 0.8), deviation=0.3)
+    assert "right for about" not in noisy.describe(("ill", "well"))
+    assert "too much noise to tell how often the model is right" in noisy.describe((0, 1))
     noisy = Outlook(shares=(0.2, 0.8), deviation=0.3).describe(("ill", "well"))
     assert "at least 50%" in noisy
     assert "the noise is too large to tell" in noisy

@@ -159,7 +159,7 @@ def _read(
             "data", got=str(data), allowed="one file: a party contributes its own rows"
         )
     texts = isinstance(poll.task.classes[0], str)
-    return tables.read(
+    table = tables.read(
         data,
         label_column=label_column,
         party_column=person_column,
@@ -168,6 +168,12 @@ def _read(
         text_labels=texts,
         may_be_empty=True,
     )
+    try:
+        _count_persons(table)
+    except InputError:
+        allowed = "a column with a name, a text or a whole number, in every row"
+        raise ParameterError("--person-column", got=person_column, allowed=allowed) from None
+    return table
 
 
 def _from_rows(poll: Poll, table: Table, party: str, local: str, jobs: int) -> Contribution:

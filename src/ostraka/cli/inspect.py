@@ -61,10 +61,14 @@ def answers(release: Release, file: Path, cost: str) -> dict[str, str]:
         "What did it cost?": cost,
         "What next?": f"Measure it: ostraka score {file} labelled.csv --label-column COLUMN; or on "
         f"the parties' own rows, privately: ostraka evaluate {file} --epsilon 1 --parties NUMBER "
-        f"--out check.poll. Use it: ostraka predict {file} new.csv --out predictions.csv --keep. "
-        "Give it to anybody: it is made to be published. For other programs: ostraka export "
-        f"{file} --onnx model.onnx",
+        f"{_persons(promised)}--out check.poll. Use it: ostraka predict {file} new.csv "
+        "--out predictions.csv --keep. Give it to anybody: it is made to be published. For other "
+        f"programs: ostraka export {file} --onnx model.onnx",
     }
+
+
+def _persons(promised: Certificate) -> str:
+    return "--persons NUMBER " if promised.protects == "person" else ""
 
 
 def price(release: Release) -> str:
@@ -108,8 +112,8 @@ def print_evaluation(release: Release) -> None:
     """The confusion table of the last evaluation, if there is one."""
     from ostraka.cli.confusion import print_confusion
 
-    if not release.evaluations:
-        return
+    if not release.evaluations or release.evaluations[-1].accuracy is None:
+        return  # a table of noise
     cells = [[f"{share:.1%}" for share in row] for row in release.evaluations[-1].table.tolist()]
     title = "Shares of all rows"
     print_confusion(release.model.task.classes, cells, title)

@@ -197,11 +197,8 @@ def create(
     poll.save(out, overwrite=True)  # asked before
     print_answers(describe(poll, str(out)))
     number = parties if parties is not None else len(asked or ())
-    ready = (
-        "Send it to every party: with the public rows in it, it is for anybody to read."
-        if drowns(poll) is None
-        else ""
-    )
+    rows = "" if poll.auxiliary is None else "with the public rows in it, "
+    ready = f"Send it to every party: {rows}it is for anybody to read." * (drowns(poll) is None)
     console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
     told = (
         advise_unit(poll, number, samples_each or 10),

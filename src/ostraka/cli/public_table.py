@@ -42,10 +42,15 @@ def read_public(
 
     """
     from ostraka.datasets import tables
-    from ostraka.errors import InputWarning, ParameterError
+    from ostraka.errors import InputError, InputWarning, ParameterError
     from ostraka.public.columns import is_table
     from ostraka.public.describe import LEAVE_OUT, describe_columns, read_description
 
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a folder, as parties' own tables are.",
+            "The public table is one file, with rows that anybody may see.",
+        )
     said = {} if description is None else dict(read_description(description))
     if like is not None:
         table = tables.read(path, columns=like, n_columns=n_columns)

@@ -85,6 +85,11 @@ def release(
     from ostraka.poll import Poll
     from ostraka.signing import SecretKey
 
+    if inbox.is_file() and not file.is_dir():
+        raise InputError(
+            f"{inbox} is a file.",
+            "Give the folder that holds what all parties sent.",
+        )
     if file.is_dir() and inbox.is_file():
         raise InputError(
             f"{file} is a folder, and {inbox} is a file.",
@@ -121,7 +126,7 @@ def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
         f"Enough came for a release.{paid} Nothing was drawn and nothing was spent.\n"
         f"What next? Run this command with --out {_name_out(poll)} instead of --check."
     )
-    told = few(poll, tally.n_units) if poll.judged is None else None
+    told = few(poll, tally.n_units)
     if told is not None:
         print_mind(told)
 
@@ -148,9 +153,13 @@ def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
     raise LedgerError(
         ledger,
         f"has charged this poll already, on {last.day} for {plural('party', last.n_parties)}{made}",
-        f"Use the model that was made. Another one costs {each} once more, {together} in all; if "
-        "you mean it, say --again.",
+        f"Use the {_made(poll)} that was made. Another one costs {each} once more, {together} in "
+        "all; if you mean it, say --again.",
     )
+
+
+def _made(poll: Poll) -> str:
+    return "model" if poll.judged is None else "evaluation"
 
 
 def _check_out(out: Path, force: bool, file: Path, ledger: Path | None, key: Path | None) -> None:
@@ -192,7 +201,7 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
     from rich.markup import escape
 
     from ostraka.datasets.tables import is_named_like_table
-    from ostraka.errors import FormatError, InputError
+    from ostraka.errors import FormatError, InputError, OtherPollError
     from ostraka.party.contribution import Contribution
     from ostraka.progress import watch
     from ostraka.tally import Tally
@@ -200,7 +209,7 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
     files = sorted(path for path in inbox.iterdir() if not path.name.startswith("."))
     tables = {path for path in files if is_named_like_table(path)}
     tally, refused, came = Tally(poll), [], dict[str, Path]()
-    contradicted = []
+    contradicted, elsewhere = [], 0
     for path in watch("Counting", console.is_terminal)(files, len(files)):
         try:
             given = Contribution.load(path)
@@ -213,9 +222,15 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
             tally.add(poll.open(given, trust))
             came[given.party] = path
         except (FormatError, InputError) as error:
+            elsewhere += isinstance(error, OtherPollError)
             refused.append((path.name, A_TABLE if path in tables else str(error.problem)))
         except OSError as error:
             refused.append((path.name, error.strerror or str(error)))
+    if files and elsewhere == len(files):
+        raise InputError(
+            f"Everything in {inbox} is for another poll than {poll.digest[:12]}....",
+            "Is this the right folder, and the right poll?",
+        )
     if tables == set(files) and 0 < len(files) == len(refused):
         raise InputError(f"The folder {inbox} holds tables, not contributions.", RUN_FIRST)
     expected = f" of about {poll.expected_units:,}" if poll.promise.protects == "party" else ""
@@ -272,9 +287,10 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> Releas
     cost = f"{price(released)} {say_charged(ledger)}"
     print_answers({"Wrote": str(out), **answers(released, out, cost)})
     print_evaluation(released)
-    if poll.judged is not None:
-        return released
-    told = remark(released.shift, weighted=bool(getattr(poll.method, "expected", None) is not None))
+    told = None
+    if poll.judged is None:
+        weighted = bool(getattr(poll.method, "expected", None) is not None)
+        told = remark(released.shift, weighted=weighted)
     for each in (stopped, few(poll, tally.n_units), told):
         if each is not None:
             print_mind(each.replace("shift=True", "--shift"))

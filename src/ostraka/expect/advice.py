@@ -56,6 +56,11 @@ def few(poll: Poll, n_units: int) -> str | None:
         return None
     unit, off = poll.promise.protects, share_deviation(max(1, n_units), poll.promise.epsilon)
     much = "by half and more" if off > 0.5 else f"by about {off:.2g}"
+    if poll.judged is not None:
+        return (
+            f"{plural(unit, n_units)} of about {poll.expected_units:,} came. With so few, noise "
+            f"moves every share of rows {much}. Wait for more if you can."
+        )
     return (
         f"{plural(unit, n_units)} of about {poll.expected_units:,} came. What the poll said of how "
         f"good the model would be holds for {poll.expected_units:,}; with so few, noise moves even "

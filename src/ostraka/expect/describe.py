@@ -125,13 +125,18 @@ def _name_kind(column: Column) -> str:
 
 def _asks(poll: Poll) -> str:
     unit = poll.promise.protects
-    expected = f"made for about {plural(unit, poll.expected_units)}"
+    expected = f"made for about {plural(unit, poll.expected_units)}{_of_rows(poll)}"
     least = f"at least {poll.promise.least_parties} needed"
     if poll.roll is None:
         return f"{expected}, {least}"
     some = ", ".join(poll.roll[:MANY]) + (", ..." if len(poll.roll) > MANY else "")
     roll = f"the {plural('party', len(poll.roll))} on its roll ({some}), with rows or without"
     return f"{roll}; {expected}, {least}"
+
+
+def _of_rows(poll: Poll) -> str:
+    each = getattr(poll.method, "samples_each", None)
+    return "" if each is None else f" of about {plural('row', each)} each"
 
 
 def _holds(poll: Poll) -> str:

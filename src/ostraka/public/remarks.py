@@ -49,8 +49,9 @@ def remark_label(columns: Columns | None, classes: Iterable[object]) -> str | No
     if not found:
         return None
     return (
-        f"The public table has the classes themselves in {list_names(found)}. If one of them is "
-        "the label, nobody could predict without it: leave it out of the table, or with --drop "
+        f"The public table has the classes themselves in {list_names(found)}. Are its rows really "
+        "for anybody to see, and not those of a party? If so, and if one of these columns is the "
+        "label, nobody could predict without it: leave it out of the table, or with --drop "
         f"(in Python, columns={{{found[0]!r}: 'leave out'}})."
     )
 

@@ -81,9 +81,15 @@ class Outlook:
         sentences = (self._say_accuracy(), self._guessing(classes), self._say_kept(), UNMEASURED)
         return " ".join(each for each in sentences if each)
 
+    @property
+    def _drowned(self) -> bool:
+        return self.deviation is not None and self.deviation > TOO_NOISY
+
     def _say_accuracy(self) -> str:
         if self.accuracy is None or self.off is None:
             return ""
+        if self._drowned:
+            return "There was too much noise to tell how often the model is right."
         low, high = (min(max(self.accuracy + sign * self.off, 0.0), 1.0) for sign in (-1, 1))
         return (
             f"By what was released, the model is right for about {self.accuracy:.0%} of such "
@@ -99,7 +105,7 @@ class Outlook:
         )
 
     def _guessing(self, classes: tuple[Any, ...]) -> str:
-        if self.shares is None or self.deviation is None or self.deviation > TOO_NOISY:
+        if self.shares is None or self.deviation is None or self._drowned:
             unknown = "" if self.shares is None else ", and here the noise is too large to tell"
             return (
                 f"Always naming the commonest of {len(classes)} classes is right for at least "

@@ -173,9 +173,6 @@ class _Outcome:
         if stated.certificate.protects != protects:
             got, allowed = f"one that protects one {stated.certificate.protects}", f"one {protects}"
             raise ParameterError("evaluation", got=got, allowed=f"one that protects {allowed}")
-        if stated.digest in {each.digest for each in self.evaluations}:
-            allowed = "one that the release does not have yet"
-            raise ParameterError("evaluation", got="the same one again", allowed=allowed)
         if len(self.evaluations) >= MOST_EVALUATIONS:
             allowed = f"up to {MOST_EVALUATIONS} of one release"
             raise ParameterError("evaluations", got=len(self.evaluations) + 1, allowed=allowed)
