@@ -22,7 +22,7 @@ LAYERS = [
     {"tally", "mechanism", "ledger"},
     {"methods"},
     {"poll"},
-    {"publishing", "verifying"},
+    {"publishing", "verifying", "site"},
     {"expect"},
     {"given", "public_side", "rows_seen", "collecting", "estimators"},
     {"datasets"},

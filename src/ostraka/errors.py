@@ -379,6 +379,18 @@ class ParameterError(InputError):
             super().__init__(f"{name} = {show(got)} is not allowed.", f"Allowed: {allowed}.")
 
 
+class RulesError(InputError):
+    """A poll that breaks the rules of the party whose machine this is."""
+
+    def __init__(self, broken: Iterable[str]) -> None:
+        self.broken = tuple(broken)
+        super().__init__(
+            f"This poll breaks your own rules: {'; '.join(self.broken)}.",
+            "Tell the coordinator, or change your rules: ostraka policy set.",
+        )
+        self.outcome = "Nothing was computed, and nothing leaves this machine."
+
+
 class UnusedOptionError(ParameterError):
     """An option that the chosen method would have to ignore."""
 

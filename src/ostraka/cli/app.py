@@ -18,7 +18,7 @@ PANELS = {
     "Take part in a poll": ("poll", "contribute", "release", "evaluate"),
     "Learn in one place": ("learn", "predict", "score", "inspect", "export"),
     "Look ahead": ("demo", "plan"),
-    "Accounts": ("ledger",),
+    "Accounts": ("ledger", "policy"),
     "Trust": ("verify", "sign", "key"),
     "Research": ("compare", "reproduce"),
 }

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ostraka.cli.help import DATA, METHOD, OUTPUT, examples, option
-from ostraka.cli.options import FORCE, LABEL_COLUMN, TRUST
+from ostraka.cli.options import FORCE, LABEL_COLUMN, SITE, TRUST
 
 if TYPE_CHECKING:
     from ostraka.datasets.tables import Table
     from ostraka.party.contribution import Contribution
     from ostraka.poll import Poll
+    from ostraka.site import Site
 
 EXAMPLES = examples(
     "ostraka contribute stroke.poll mine.csv --label-column outcome \\\n"
@@ -78,6 +79,7 @@ def contribute(
         option(OUTPUT, "Only check whether the table fits the poll; write nothing.", "--check"),
     ] = False,
     force: Annotated[bool, FORCE] = False,
+    site: Annotated[Path | None, SITE] = None,
     jobs: Annotated[
         int,
         option(
@@ -91,12 +93,16 @@ def contribute(
     file.
 
     Reads only the poll and your own file, and needs no network. Mail the result to the coordinator.
+    If you have rules (ostraka policy), a poll that breaks them is refused before that.
     """
     from ostraka.errors import ParameterError
     from ostraka.files import check_distinct, check_new
     from ostraka.poll import Poll
+    from ostraka.site import Site
 
-    poll = Poll.load(file)
+    poll, rules = Poll.load(file), Site.find(site)
+    if rules is not None:
+        rules.check(poll)
     if not check:
         needed = {"--party": (party, "your name in the poll"), "--out": (out, "a file to write")}
         for name, (given, what) in needed.items():
@@ -108,6 +114,7 @@ def contribute(
     if model is not None:
         _check_alone(data, label_column, person_column, local)
         made = _from_model(poll, model, party or "check", trust or [])
+        _count(rules, poll, check)
         _report(poll, made, f"the classifier {model.name}", None if check else out)
         return
     table = _read(poll, data, label_column, person_column)
@@ -115,8 +122,15 @@ def contribute(
         _fits(poll, table, file)
     else:
         made = _from_rows(poll, table, str(party), local, jobs)
+        _count(rules, poll, check)
         _report(poll, made, f"{_say_rows(table)} in {Path(str(data)).name}", out)
     _warn(poll, table, person_column)
+
+
+def _count(rules: Site | None, poll: Poll, check: bool) -> None:
+    """In the site's own account, before anything is written that could leave."""
+    if rules is not None and not check:
+        rules.charge(poll)
 
 
 def _check_alone(data: Path | None, *others: Any) -> None:

@@ -27,6 +27,7 @@ EXIT_CODES: dict[type[Exception], int] = {
     errors.DownloadError: 34,
     errors.ClassifierFileError: 24,
     errors.SignatureError: 25,
+    errors.RulesError: 26,
     errors.RehearsalError: 21,
     errors.CloneError: 22,
     errors.PrecisionError: 23,

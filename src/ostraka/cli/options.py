@@ -36,6 +36,7 @@ __all__ = [
     "SAMPLES_LARGEST",
     "SEED",
     "SHIFT",
+    "SITE",
     "START",
     "STUDENT",
     "SVMLIGHT_COLUMNS",
@@ -176,3 +177,8 @@ REDRAW = option(
     OUTPUT, "Only draw the figure again, from results.csv in --out; measure nothing.", "--redraw"
 )
 FORCE = option(OUTPUT, "Replace an existing file.", "--force")
+SITE = option(
+    None,
+    "The folder of your rules. Default: what OSTRAKA_SITE names, or ~/.config/ostraka.",
+    of="folder",
+)

@@ -1,0 +1,245 @@
+"""A party's own rules: which polls its machine answers, and how much it gives away in a year.
+
+    file             in the site's folder
+    rules.json       what the site allows (`Rules`)
+    spent-2026.db    a ledger with one account, for the polls that were answered in that year
+
+What is checked: a poll's promise, its method and how many parties it waits for; and what the site
+has answered before. No row is looked at, so whether a site answers tells nothing of its data.
+
+A poll is counted once, before its contribution leaves, however often it is answered: it adds up
+each party once, and is one release. A coordinator who releases it twice spends twice, which no site
+can see; the poll's ledger can. Years are calendar years in UTC, by the machine's clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Self, final
+
+from ostraka.errors import FormatError, ParameterError, RulesError, count, naming_file, number
+from ostraka.files import read_regular, write_atomically
+from ostraka.ledger import Amount, Budget, Cost, Ledger
+from ostraka.poll import Poll
+from ostraka.public.catalogue import CATALOGUE
+from ostraka.public.promise import MOST_PARTIES
+from ostraka.tensors import canonical_json, parse_json
+
+__all__ = ["ACCOUNT", "Rules", "Site", "default_folder"]
+
+FORMAT: Final = "rules 1"
+FILE: Final = "rules.json"
+LARGEST: Final = 100_000
+ACCOUNT: Final = "this site"
+"""Whatever the site is called in a poll, it has one account: all of its rows are the same ones."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a site allows; None allows everything."""
+
+    epsilon_per_poll: float | None = None
+    epsilon_per_year: float | None = None
+    delta_per_year: float | None = None
+    """None: only polls without a δ."""
+    least_parties: int | None = None
+    """The poll must wait for so many, or for so many persons where it protects these."""
+    methods: tuple[str, ...] | None = None
+    protects: str = "party"
+    """ "person": polls that protect single persons are allowed, too."""
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon_per_poll", "epsilon_per_year", "delta_per_year"):
+            given = getattr(self, name)
+            most = 1.0 if name.startswith("delta") else math.inf
+            if given is not None and not 0.0 < number(name, given, 0.0, most) < math.inf:
+                raise ParameterError(name, got=given, allowed="a number above 0")
+        if self.delta_per_year is not None and self.epsilon_per_year is None:
+            allowed = "together with epsilon_per_year: both are counted in one account"
+            raise ParameterError("delta_per_year", got=self.delta_per_year, allowed=allowed)
+        if self.least_parties is not None:
+            count("least_parties", self.least_parties, 2, MOST_PARTIES)
+        if self.methods is not None:
+            unknown = [name for name in self.methods if name not in KNOWN]
+            if unknown or not self.methods:
+                got = ", ".join(map(str, unknown)) or "none"
+                raise ParameterError("methods", got=got, allowed=f"some of {', '.join(KNOWN)}")
+            object.__setattr__(self, "methods", tuple(sorted(set(self.methods))))
+        if self.protects not in ("party", "person"):
+            raise ParameterError("protects", got=self.protects, allowed='"party" or "person"')
+
+    def check(self, poll: Poll) -> None:
+        """Refuse a poll that breaks one of the rules; all of those that it breaks are named."""
+        broken = [each for each in self._broken(poll) if each]
+        if broken:
+            raise RulesError(broken)
+
+    def _broken(self, poll: Poll) -> tuple[str, ...]:
+        promise, delta = poll.promise, poll.mechanism(poll.expected_units).delta
+        too_much = self.epsilon_per_poll is not None and promise.epsilon > self.epsilon_per_poll
+        too_few = self.least_parties is not None and promise.least_parties < self.least_parties
+        unknown = self.methods is not None and poll.method.name not in self.methods
+        unhidden = promise.protects != self.protects and promise.protects != "party"
+        return (
+            f"it asks ε = {promise.epsilon:g}, and {self.epsilon_per_poll:g} is allowed"
+            if too_much
+            else "",
+            f"it has δ = {delta:g}, and only polls without a δ are allowed"
+            if delta > 0.0 and self.delta_per_year is None
+            else "",
+            f"it would release for {promise.least_parties}, and {self.least_parties} are needed"
+            if too_few
+            else "",
+            f"it learns by {poll.method.name}, and {', '.join(self.methods or ())} is allowed"
+            if unknown
+            else "",
+            f"it protects one {promise.protects}, and not one party as a whole" if unhidden else "",
+        )
+
+    def describe(self) -> dict[str, str]:
+        """In plain words."""
+        per_poll, per_year = self.epsilon_per_poll, self.epsilon_per_year
+        whom = "persons, too" if self.protects == "person" else "whole parties alone"
+        methods = "all" if self.methods is None else ", ".join(self.methods)
+        of_delta = "" if self.delta_per_year is None else f", with δ = {self.delta_per_year:g}"
+        return {
+            "Largest ε of a poll": "any" if per_poll is None else f"{per_poll:g}",
+            "Largest ε of a year": "any, and nothing is counted"
+            if per_year is None
+            else f"{per_year:g}{of_delta}",
+            "Polls with a δ": "refused" if self.delta_per_year is None else "allowed",
+            "Least number of parties": "any"
+            if self.least_parties is None
+            else f"{self.least_parties}: the poll must wait for so many",
+            "Methods": methods,
+            "Polls that protect": whom,
+        }
+
+    def to_bytes(self) -> bytes:
+        """What is in the file: JSON."""
+        held = {name: value for name, value in asdict(self).items() if value is not None}
+        return canonical_json({"ostraka": FORMAT, **held}).encode("ascii") + b"\n"
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The same; anything unexpected is refused: a rule that nobody heeds protects nobody."""
+        content = parse_json(data.decode("utf-8", "replace"), "set of rules")
+        known = {each.name for each in fields(cls)}
+        if content.pop("ostraka", None) != FORMAT or not set(content) <= known:
+            raise FormatError("set of rules", f"it is not of the form {FORMAT!r}")
+        methods = content.get("methods")
+        if not (methods is None or isinstance(methods, list)):
+            raise FormatError("set of rules", "its methods are not a list")
+        try:
+            return cls(**{**content, "methods": None if methods is None else tuple(methods)})
+        except (ParameterError, TypeError) as error:
+            problem = str(getattr(error, "problem", error)).removesuffix(".")
+            raise FormatError("set of rules", problem) from None
+
+
+KNOWN: Final = tuple(name for name in CATALOGUE if name != "auto")
+"""A poll by `auto` says which of them it has chosen."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Rules and account of the party whose machine this is, in a folder."""
+
+    folder: Path
+    rules: Rules
+
+    @classmethod
+    def find(cls, folder: str | os.PathLike[str] | None = None) -> Self | None:
+        """The site in this folder, or in the usual one; None if there are no rules."""
+        place = default_folder() if folder is None else Path(folder)
+        path = place / FILE
+        if not path.exists():
+            return None
+        with naming_file(path):
+            return cls(place, Rules.from_bytes(read_regular(path, "set of rules", LARGEST)))
+
+    def save(self) -> None:
+        """Write the rules; what was spent stays."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.folder / FILE, self.rules.to_bytes())
+
+    def check(self, poll: Poll) -> None:
+        """Refuse a poll against the rules, or one that this year's account cannot pay."""
+        self.rules.check(poll)
+        left = self.left()
+        if left is None or self.has_paid(poll):
+            return
+        asked = _cost(poll).amount(left.kind)
+        if not asked.fits(left):
+            raise RulesError([f"it costs {asked}, and {left} is left of this year"])
+
+    def charge(self, poll: Poll) -> None:
+        """Count a poll that is going to be answered; call it before anything leaves."""
+        self.check(poll)
+        if self.rules.epsilon_per_year is None or self.has_paid(poll):
+            return
+        ledger = self.ledger()
+        if ledger is None:
+            with contextlib.suppress(FileExistsError):  # somebody else has just made it
+                Ledger.create(self._path(), self._budget(), self.rules.protects)
+            ledger = Ledger(self._path())
+        ledger.charge([ACCOUNT], _cost(poll), note=poll.digest)
+
+    def has_paid(self, poll: Poll) -> bool:
+        """Whether the poll was answered before, this year."""
+        ledger = self.ledger()
+        return ledger is not None and any(one.note == poll.digest for one in ledger.history())
+
+    def left(self) -> Amount | None:
+        """What may still be given away this year; None if nothing is counted.
+
+        A year's account is opened with the rules of that day. Smaller ones hold at once, larger
+        ones from the next year on.
+        """
+        if self.rules.epsilon_per_year is None:
+            return None
+        wanted, ledger = self._budget().amount, self.ledger()
+        if ledger is None:
+            return wanted
+        account = ledger.account(ACCOUNT)
+        if self.holds_back(account.budget):
+            return account.left
+        return wanted - account.spent if account.spent.fits(wanted) else Amount.zero(wanted.kind)
+
+    def holds_back(self, opened: Amount) -> bool:
+        """Whether this year's account allows less than the rules do now."""
+        wanted = self._budget().amount
+        return wanted.kind is not opened.kind or not wanted.fits(opened)
+
+    def ledger(self) -> Ledger | None:
+        """This year's account; None until the first poll is counted."""
+        path = self._path()
+        return Ledger(path) if path.exists() else None
+
+    def _path(self) -> Path:
+        return self.folder / f"spent-{datetime.now(UTC).year}.db"
+
+    def _budget(self) -> Budget:
+        return Budget(epsilon=self.rules.epsilon_per_year, delta=self.rules.delta_per_year)
+
+
+def default_folder() -> Path:
+    """Where a site's rules are: what OSTRAKA_SITE names, else in the user's own settings."""
+    named = os.environ.get("OSTRAKA_SITE")
+    if named:
+        return Path(named)
+    settings = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(settings) if settings else Path.home() / ".config") / "ostraka"
+
+
+def _cost(poll: Poll) -> Cost:
+    """What a release of the poll costs whoever is in it, however many come."""
+    n, of_persons = poll.expected_units, poll.promise.protects == "person"
+    return Cost.of(poll.certificate(n, n if of_persons else None))

@@ -1,0 +1,89 @@
+"""`ostraka policy`, and what `ostraka contribute` does with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ostraka.cli.exits import EXIT_CODES
+from ostraka.errors import RulesError
+from ostraka.experiments.ward_tables import make_patients
+from tests.command import run_command
+
+
+def run(folder: Path, words: str) -> tuple[int, str, str]:
+    done = run_command(folder, *words.split())
+    return done.returncode, " ".join(done.stdout.split()), " ".join(done.stderr.split())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: Any) -> Path:
+    monkeypatch.setenv("OSTRAKA_SITE", str(tmp_path / "site"))
+    rng = np.random.default_rng(0)
+    make_patients(100, rng).drop(columns="outcome").to_csv(tmp_path / "public.csv", index=False)
+    make_patients(30, rng).to_csv(tmp_path / "own.csv", index=False)
+    for name, epsilon in (("small", 1), ("second", 1), ("large", 2)):
+        asked = f"poll create public.csv --classes home,ward --parties 30 --epsilon {epsilon}"
+        more = f"--least-parties 20 --method cells --title {name} --out {name}.poll"
+        assert run(tmp_path, f"{asked} {more}")[0] == 0
+    return tmp_path
+
+
+def contribute(name: str, more: str = "") -> str:
+    own = f"contribute {name}.poll own.csv --label-column outcome --party me"
+    return f"{own} --out {name}.contribution {more}"
+
+
+def test_without_rules_every_poll_is_answered(folder: Path) -> None:
+    for words in ("policy show", "policy check large.poll"):
+        code, said, _ = run(folder, words)
+        assert code == 0
+        assert "You have no rules" in said
+    assert run(folder, contribute("large"))[0] == 0
+
+
+def test_rules_are_heeded_before_anything_leaves(folder: Path) -> None:
+    code, said, _ = run(
+        folder, "policy set --epsilon-per-poll 1 --epsilon-per-year 1.5 --least-parties 20"
+    )
+    assert code == 0
+    assert "Left of this year ε=1.5" in said.replace("ε = ", "ε=")
+    (folder / "unreadable.csv").write_bytes(b"\xff\xfe")
+    code, _, said = run(folder, contribute("large").replace("own.csv", "unreadable.csv"))
+    assert code == EXIT_CODES[RulesError], "refused before the rows are read"
+    assert "it asks ε = 2, and 1 is allowed" in said
+    assert "Nothing was computed, and nothing leaves this machine." in said
+    assert run(folder, "policy check large.poll")[0] == code
+    assert run(folder, "policy check small.poll")[0] == 0
+    assert run(folder, contribute("small", "--check"))[0] == 0
+    assert run(folder, contribute("small"))[0] == 0
+    code, said, _ = run(folder, "policy show")
+    assert "after 1 poll" in said
+    assert run(folder, contribute("small", "--force"))[0] == 0, "counted once"
+    assert "It was counted already." in run(folder, "policy check small.poll")[1]
+    code, _, said = run(folder, contribute("second"))
+    assert code == EXIT_CODES[RulesError]
+    assert "left of this year" in said
+    assert not (folder / "second.contribution").exists()
+
+
+def test_larger_rules_wait_for_the_next_year(folder: Path) -> None:
+    run(folder, "policy set --epsilon-per-year 1")
+    run(folder, contribute("small"))
+    _, said, _ = run(folder, "policy set --epsilon-per-year 9")
+    assert "Larger rules hold from next year on" in said
+
+
+def test_rules_elsewhere_and_damaged(folder: Path) -> None:
+    run(folder, "policy set --epsilon-per-poll 0.5 --site other")
+    assert run(folder, contribute("small", "--site other"))[0] == EXIT_CODES[RulesError]
+    (folder / "other" / "rules.json").write_text("{}")
+    code, _, said = run(folder, contribute("small", "--site other"))
+    assert code == 20
+    assert "set of rules" in said
+    code, _, said = run(folder, "policy set --methods magic")
+    assert code == 18
+    assert "--methods = 'magic'" in said
