@@ -10,7 +10,7 @@ import pytest
 
 from ostraka import Poll, Release, Tally, publish
 from ostraka.errors import FormatError, ParameterError
-from ostraka.release.outlook import Outlook
+from ostraka.release.outlook import TOO_NOISY, Outlook
 
 RNG = np.random.default_rng(0)
 
@@ -82,6 +82,13 @@ def test_it_is_read_as_it_was_written(outlook: Outlook) -> None:
 def test_what_is_damaged_is_refused(text: str) -> None:
     with pytest.raises(FormatError, match="its outlook is damaged"):
         Outlook.from_json(text, 2)
+
+
+def test_of_a_model_of_noise_nothing_is_said() -> None:
+    for deviation, known in ((TOO_NOISY, True), (np.nextafter(TOO_NOISY, 1.0), False)):
+        found = Outlook.of(None, 0.9, [0.5, 0.5], float(deviation))
+        assert (found.accuracy is not None) is known is (found.off is not None)
+        assert ("too much noise to tell how often" in found.describe((0, 1))) is not known
 
 
 def test_noisy_shares_are_made_possible() -> None:

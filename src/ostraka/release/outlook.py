@@ -4,7 +4,7 @@
     kept        how much of what can be learnt without privacy models of a rehearsal learnt; the
                 poll knew it
     accuracy    how often the model takes itself to be right: the mean probability, over the
-                auxiliary samples, of the class that it chooses
+                auxiliary samples, of the class that it chooses; unknown where noise drowns it
     off         how far from the truth that is, four times out of five
     shares      how common each class is among the parties, from what was released
     deviation   by how much noise typically moves such a share
@@ -63,15 +63,19 @@ class Outlook:
 
     @classmethod
     def of(cls, kept: float | None, accuracy: float, shares: Any, deviation: float) -> Outlook:
-        """From noisy shares, which need not be possible ones."""
+        """From noisy shares, which need not be possible ones.
+
+        Where noise drowns even these, nothing is said of the accuracy: it would be made of noise.
+        """
         off = math.sqrt(LEAST_OFF**2 + OFF_PER_DEVIATION * deviation)
+        told = not deviation > TOO_NOISY
         held = [min(max(float(share), 0.0), 1.0) for share in shares]
         total = sum(held)
         possible = [share / total if total > 0.0 else 1.0 / len(held) for share in held]
         return cls(
             kept=kept,
-            accuracy=min(max(float(accuracy), 0.0), 1.0),
-            off=off,
+            accuracy=min(max(float(accuracy), 0.0), 1.0) if told else None,
+            off=off if told else None,
             shares=tuple(possible),
             deviation=float(deviation),
         )
@@ -86,10 +90,10 @@ class Outlook:
         return self.deviation is not None and self.deviation > TOO_NOISY
 
     def _say_accuracy(self) -> str:
-        if self.accuracy is None or self.off is None:
-            return ""
         if self._drowned:
             return "There was too much noise to tell how often the model is right."
+        if self.accuracy is None or self.off is None:
+            return ""
         low, high = (min(max(self.accuracy + sign * self.off, 0.0), 1.0) for sign in (-1, 1))
         return (
             f"By what was released, the model is right for about {self.accuracy:.0%} of such "
