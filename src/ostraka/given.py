@@ -30,7 +30,7 @@ from ostraka.errors import (
 )
 from ostraka.public.classes import ClassIndex, ClassName
 from ostraka.public.columns import Columns, as_numbers, check_samples
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.numbers import is_sparse
 
 __all__ = [
     "check_labels",

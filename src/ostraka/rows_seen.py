@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.numbers import is_sparse
 
 __all__ = ["are_shared", "mark_released", "mark_used", "row_keys", "was_used"]
 

@@ -95,7 +95,9 @@ def test_every_poll_answers_what_people_ask(case: Case) -> None:
     of_classes = f"a classifier for {', '.join(map(str, poll.task.classes))}"
     assert of_classes in told["What is learnt?"].lower()
     assert f"from {D} columns" in told["What is learnt?"]
-    assert f"Made for about {M} parties, at least 2 needed" in told["Who is asked?"]
+    each = getattr(poll.method, "samples_each", None)
+    rows = "" if each is None else f" of about {each} rows each"
+    assert f"Made for about {M} parties{rows}, at least 2 needed" in told["Who is asked?"]
     assert CATALOGUE[case.method].words[1:] in told["What leaves my machine?"]
     assert f"{facts(poll)['numbers']:,} " in told["What leaves my machine?"]
     assert "No row, no column, no file of yours." in told["What leaves my machine?"]

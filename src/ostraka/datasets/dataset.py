@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.errors import InputError, LabelError, ShapeError
-from ostraka.public.preprocessing import Samples, is_sparse
+from ostraka.public.numbers import Samples, is_sparse
 
 __all__ = ["Dataset", "Labelled"]
 

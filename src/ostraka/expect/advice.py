@@ -11,7 +11,7 @@ from ostraka.expect.unit import drowns, share_deviation
 from ostraka.poll import ENOUGH, Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.columns import Number
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.numbers import is_sparse
 from ostraka.public.promise import WEAK, plural
 from ostraka.public.remarks import remark_label
 

@@ -21,7 +21,8 @@ from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.classes import Indices
 from ostraka.public.components import occupied_columns, principal_components
-from ostraka.public.preprocessing import Features, Preprocessing, Samples, is_sparse
+from ostraka.public.numbers import Features, Samples, is_sparse
+from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.whitening import half_whiten
 
 __all__ = [

@@ -28,7 +28,7 @@ from ostraka.mechanism.mechanism import Mechanism
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import Student
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.numbers import is_sparse
 from ostraka.public.promise import MOST_PARTIES, Promise
 from ostraka.public.task import Task
 from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate

@@ -43,7 +43,7 @@ from ostraka.methods.base import Block, Options, Work
 from ostraka.methods.votes import count_ballots
 from ostraka.party.rows import Parties
 from ostraka.public.auxiliary import AuxiliarySet
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.numbers import is_sparse
 from ostraka.public.promise import Promise
 from ostraka.public.task import Task
 from ostraka.release.certificate import PerturbedMinimiser

@@ -12,7 +12,7 @@ import numpy as np
 
 from ostraka.errors import ShapeError, TooFewPartiesError
 from ostraka.party.training.linear import train
-from ostraka.public.preprocessing import Samples
+from ostraka.public.numbers import Samples
 from ostraka.public.task import Task
 from ostraka.release.model import LinearModel
 

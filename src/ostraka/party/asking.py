@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ostraka.errors import InputError, NonFiniteError, ShapeError, count
 from ostraka.party.quiet import quietly, restart_streams
 from ostraka.public.classes import ClassIndex, Indices
-from ostraka.public.preprocessing import Samples
+from ostraka.public.numbers import Samples
 
 __all__ = ["CHUNK_ROWS", "Votes", "ask_votes"]
 

@@ -25,7 +25,7 @@ from ostraka.errors import InputError, ShapeError
 from ostraka.party.names import canonical_each
 from ostraka.party.quiet import quietly
 from ostraka.public.classes import Indices
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.numbers import is_sparse
 
 __all__ = ["Arranged", "Parties", "arrange", "cut_parties", "number_of"]
 

@@ -40,7 +40,7 @@ from ostraka.party.training.limits import DEFAULT_LIMITS
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.classes import ClassIndex, ClassName
-from ostraka.public.preprocessing import Samples, is_sparse
+from ostraka.public.numbers import Samples, is_sparse
 from ostraka.tally.domain import Ball, Ballots, BallSum
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ostraka.errors import FormatError, InputError
 from ostraka.methods.parts import method_from_parts, method_parts
 from ostraka.public.auxiliary import AuxiliarySet
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.numbers import is_sparse
 from ostraka.public.promise import Promise
 from ostraka.public.stored_table import StoredTable
 from ostraka.public.task import Task

@@ -20,8 +20,8 @@ from ostraka.public.catalogue import check_options, entry
 from ostraka.public.classes import ClassName
 from ostraka.public.columns import Columns
 from ostraka.public.describe import Description
+from ostraka.public.numbers import Samples
 from ostraka.public.prepare import prepare
-from ostraka.public.preprocessing import Samples
 from ostraka.public.promise import Promise, Unit
 from ostraka.public.remarks import remark_label
 from ostraka.public.task import Task

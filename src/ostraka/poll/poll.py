@@ -37,7 +37,7 @@ from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.classes import ClassName
 from ostraka.public.columns import Columns
 from ostraka.public.describe import Description
-from ostraka.public.preprocessing import Samples
+from ostraka.public.numbers import Samples
 from ostraka.public.promise import Promise, check_keep_back, check_parties
 from ostraka.public.task import Task
 from ostraka.release import Rehearsed, Release

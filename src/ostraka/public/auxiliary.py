@@ -35,13 +35,8 @@ from ostraka.errors import ParameterError, ShapeError, WrongTypeError
 from ostraka.public.classes import ClassName, check_classes
 from ostraka.public.columns import Columns, check_samples, is_table, names_of
 from ostraka.public.describe import describe_columns
-from ostraka.public.preprocessing import (
-    Features,
-    Preprocessing,
-    Samples,
-    inside_unit_ball,
-    is_sparse,
-)
+from ostraka.public.numbers import Features, Samples, is_sparse
+from ostraka.public.preprocessing import Preprocessing, inside_unit_ball
 
 __all__ = ["AuxiliarySet"]
 

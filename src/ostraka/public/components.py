@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from ostraka.errors import NonFiniteError, ParameterError, ShapeError, count
-from ostraka.public.preprocessing import Samples, is_sparse
+from ostraka.public.numbers import Samples, is_sparse
 
 __all__ = ["principal_components", "occupied_columns"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.public.auxiliary import AuxiliarySet
-from ostraka.public.preprocessing import is_sparse
+from ostraka.public.numbers import is_sparse
 
 __all__ = ["encoded_rows", "share_measured"]
 

@@ -13,7 +13,8 @@ from ostraka.public.catalogue import entry
 from ostraka.public.classes import ClassName, check_classes
 from ostraka.public.columns import Columns, as_numbers, check_samples, is_table
 from ostraka.public.describe import Description, describe_columns
-from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
+from ostraka.public.numbers import Samples, is_sparse
+from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.promise import plural
 from ostraka.public.task import Task
 from ostraka.public.whitening import half_whiten

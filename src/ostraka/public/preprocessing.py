@@ -17,9 +17,6 @@ relative size of 2⁻⁵³ each and cannot use up that margin. With a constant �
 is relative to 1−κ² too and the margin holds however near κ is to 1. The sensitivities of the output
 perturbation methods rest on this [Hamm 2016, Thm 3: ‖x‖ ≤ 1].
 
-Only numpy is needed, because a published model predicts through this module. Sparse matrices are
-recognised by what they can do.
-
 Whatever the linear map does, the clipping after it makes the promise about norms hold. A poor map
 costs accuracy, not privacy.
 """
@@ -43,14 +40,21 @@ from ostraka.errors import (
     ShapeError,
     number,
 )
+from ostraka.public.numbers import (
+    Features,
+    Samples,
+    as_rows,
+    check_finite,
+    divide,
+    finite_peaks,
+    is_sparse,
+    largest_of,
+    multiply_rows,
+    row_norms,
+    with_last_column,
+)
 
-__all__ = ["Preprocessing", "inside_unit_ball", "is_sparse", "Samples", "Features"]
-
-Samples: TypeAlias = Any
-"""Rows as measured: whatever `numpy.asarray` takes as a matrix, or a scipy sparse matrix."""
-
-Features: TypeAlias = Any
-"""A C-contiguous float64 array, or a canonical scipy csr matrix of float64."""
+__all__ = ["Preprocessing", "inside_unit_ball"]
 
 Product: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 """Rows and a table to their product."""
@@ -66,14 +70,6 @@ NORM_TOLERATED = 1.0 + 1e-9
 
 SQUARES_FIT = 2.0**400
 """Numbers up to this can be squared and added up by the million without overflow."""
-
-BLOCK_NUMBERS = 2**16
-"""How many squares are held at a time for norms: half a megabyte, which stays in the cache."""
-
-
-def is_sparse(samples: Samples) -> bool:
-    """Tell whether these are scipy sparse rows, without importing scipy."""
-    return hasattr(samples, "tocsr")
 
 
 @final
@@ -148,8 +144,8 @@ class Preprocessing:
         published, and one party's longest row could be read off the radius. Sparse samples are
         scaled but not centred unless there are components, because centring would fill them.
         """
-        rows = _numbers(samples, "samples")
-        _finite_peaks(rows, "samples")
+        rows = as_rows(samples, "samples")
+        finite_peaks(rows, "samples")
         center, scale = (
             _moments(rows, centred=components is not None) if standardise else (None, None)
         )
@@ -161,15 +157,15 @@ class Preprocessing:
         """The same with another radius: a quantile of the norms of mapped PUBLIC samples."""
         if not 0.0 < quantile <= 1.0:
             raise ParameterError("quantile", got=quantile, allowed="above 0, up to 1")
-        rows = _numbers(samples, "samples")
-        _finite_peaks(rows, "samples")
+        rows = as_rows(samples, "samples")
+        finite_peaks(rows, "samples")
         if self._moves:
             self._check_columns(rows)
         mapped = _without_overflow(self._map(rows))
-        peak = float(np.max(_finite_peaks(mapped, "mapped samples"), initial=0.0))
+        peak = float(np.max(finite_peaks(mapped, "mapped samples"), initial=0.0))
         if peak == 0.0:
             return replace(self, radius=1.0)
-        radius = peak * float(np.quantile(_row_norms(mapped / peak), quantile))
+        radius = peak * float(np.quantile(row_norms(mapped / peak), quantile))
         radius = radius if radius > 0.0 else peak
         return replace(self, radius=min(radius, sys.float_info.max))
 
@@ -179,16 +175,16 @@ class Preprocessing:
         `multiply` is what multiplies dense rows with the components, where the last bits of a row
         must not depend on other rows.
         """
-        rows = _numbers(samples, "samples")
+        rows = as_rows(samples, "samples")
         if self._moves:
-            _check_finite(rows, "samples")
+            check_finite(rows, "samples")
             self._check_columns(rows)
             rows = _without_overflow(self._map(rows, multiply))
-        features = _divide(rows, self._divisors(rows), n_appended=int(self.constant > 0.0))
+        features = divide(rows, self._divisors(rows), n_appended=int(self.constant > 0.0))
         scaled = features if is_sparse(features) else features[:, : rows.shape[1]]
-        norms = _row_norms(scaled)
+        norms = row_norms(scaled)
         shrink = math.sqrt((1.0 - self.constant) * (1.0 + self.constant))
-        _multiply_rows(scaled, shrink * _pull_factors(norms))
+        multiply_rows(scaled, shrink * _pull_factors(norms))
         return self._with_constant(features)
 
     def n_columns(self, n_features: int) -> int:
@@ -239,9 +235,9 @@ class Preprocessing:
 
         The radius, or the peak of a row whose squares would not fit. NaN and infinity are refused.
         """
-        if not is_sparse(rows) and _largest(rows) / self.radius <= SQUARES_FIT:
+        if not is_sparse(rows) and largest_of(rows) / self.radius <= SQUARES_FIT:
             return self.radius
-        peaks = _finite_peaks(rows, "samples")
+        peaks = finite_peaks(rows, "samples")
         with np.errstate(over="ignore"):
             far = peaks / self.radius > SQUARES_FIT
         # A row that far out is clipped anyway: only its direction counts, and dividing by its peak
@@ -288,7 +284,7 @@ class Preprocessing:
         if not self.constant > 0.0:
             return features
         if is_sparse(features):
-            return _csr_with_last_column(features, self.constant)
+            return with_last_column(features, self.constant)
         features[:, -1] = self.constant
         return features
 
@@ -305,19 +301,19 @@ def inside_unit_ball(samples: Samples, what: str) -> Features:
         what: what to call them in an error.
 
     """
-    rows = _numbers(samples, what)
-    peaks = _finite_peaks(rows, what)
+    rows = as_rows(samples, what)
+    peaks = finite_peaks(rows, what)
     with np.errstate(over="ignore"):
-        norms = _row_norms(rows)
+        norms = row_norms(rows)
     outside = np.flatnonzero(~(norms <= NORM_TOLERATED))
     if outside.size:
         row = int(outside[0])
         # Relative to its own peak, because the square of a huge number overflows.
-        norm = float(peaks[row] * _row_norms(rows[row : row + 1] / peaks[row])[0])
+        norm = float(peaks[row] * row_norms(rows[row : row + 1] / peaks[row])[0])
         raise FeatureNormError(what, row=row, norm=norm)
     if np.any(norms > NORM_KEPT):
         rows = rows.copy()
-        _multiply_rows(rows, _pull_factors(norms))
+        multiply_rows(rows, _pull_factors(norms))
     return rows
 
 
@@ -344,7 +340,7 @@ def _without_overflow(rows: Features) -> Features:
     if is_sparse(rows):
         rows.data[~np.isfinite(rows.data)] = 0.0
         return rows
-    if math.isfinite(_largest(rows)):
+    if math.isfinite(largest_of(rows)):
         return rows
     bad = ~np.isfinite(rows).all(axis=1)
     return np.where(bad[:, np.newaxis], 0.0, rows)
@@ -370,141 +366,5 @@ def _moments(
     return rows.mean(axis=0), np.where(usable, deviation, 1.0)
 
 
-def _numbers(samples: Samples, what: str) -> Features:
-    """Give the samples as a float64 matrix: an array, maybe the given one, or a new csr matrix."""
-    if is_sparse(samples):
-        _check_shape(tuple(samples.shape), what)
-        _check_kind(samples.dtype, what)
-        return _canonical_csr(samples)
-    if isinstance(samples, np.ma.MaskedArray) and np.ma.is_masked(samples):
-        raise InputError(f"{what} are masked in places.", "Fill in or drop what is masked.")
-    try:
-        given = np.asarray(samples)
-    except ValueError:
-        raise ShapeError(
-            what, got="ragged", allowed="two dimensions, rows of equal length"
-        ) from None
-    _check_shape(given.shape, what)
-    _check_kind(given.dtype, what)
-    try:
-        with np.errstate(over="ignore"):
-            return np.ascontiguousarray(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise _not_numbers(given.dtype, what) from None
-
-
-def _check_shape(shape: tuple[int, ...], what: str) -> None:
-    if len(shape) != 2 or shape[1] < 1:
-        raise ShapeError(
-            what, got=shape, allowed="two dimensions (rows, columns) with at least one column"
-        )
-
-
-def _check_kind(dtype: np.dtype[Any], what: str) -> None:
-    """Accept numbers, and objects that may be numbers; not text, dates or complex numbers."""
-    if dtype.kind not in "biufO":
-        raise _not_numbers(dtype, what)
-
-
-def _not_numbers(dtype: np.dtype[Any], what: str) -> InputError:
-    return InputError(
-        f"{what} holds values of type {dtype}, which are not real numbers.",
-        "Encode categories, texts and dates as numbers first.",
-    )
-
-
-def _canonical_csr(samples: Samples) -> Features:
-    """Give a copy in canonical form: sorted, without duplicates, without stored zeros."""
-    rows = samples.tocsr(copy=True).astype(np.float64, copy=False)
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    return rows
-
-
-def _check_finite(rows: Features, what: str) -> None:
-    """Refuse NaN and infinity; the rows are looked at one by one only if there are some."""
-    if is_sparse(rows) or not math.isfinite(_largest(rows)):
-        _finite_peaks(rows, what)
-
-
-def _largest(rows: NDArray[np.float64]) -> float:
-    """The largest absolute value of all; NaN if there is one.
-
-    Several times as fast as that of each row.
-    """
-    return max(float(rows.max(initial=0.0)), -float(rows.min(initial=0.0)))
-
-
-def _finite_peaks(rows: Features, what: str) -> NDArray[np.float64]:
-    """Give the largest absolute value of each row; refuse NaN and infinity."""
-    if is_sparse(rows):
-        peaks = _reduce_rows(np.maximum, np.abs(rows.data), rows.indptr)
-    else:
-        peaks = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
-    bad = np.flatnonzero(~np.isfinite(peaks))
-    if bad.size:
-        raise NonFiniteError(what, row=int(bad[0]))
-    return peaks
-
-
-def _row_norms(rows: Features) -> NDArray[np.float64]:
-    """Give Euclidean norms. Each sum runs along contiguous memory, where numpy adds pairwise."""
-    if is_sparse(rows):
-        return np.sqrt(_reduce_rows(np.add, np.square(rows.data), rows.indptr))
-    squares = np.empty(rows.shape[0])
-    step = max(1, BLOCK_NUMBERS // rows.shape[1])
-    for start in range(0, rows.shape[0], step):
-        block = slice(start, start + step)
-        np.add.reduce(np.square(rows[block]), axis=1, out=squares[block])
-    return np.sqrt(squares)
-
-
-def _reduce_rows(
-    ufunc: np.ufunc, values: NDArray[np.float64], indptr: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Reduce the stored values of every sparse row to one number; 0 for rows without any."""
-    reduced = np.zeros(indptr.size - 1)
-    filled = np.flatnonzero(np.diff(indptr))
-    if filled.size:
-        reduced[filled] = ufunc.reduceat(values, indptr[filled])
-    return reduced
-
-
 def _pull_factors(norms: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(NORM_PULLED, norms, out=np.ones_like(norms), where=norms > NORM_KEPT)
-
-
-def _divide(rows: Features, divisors: float | NDArray[np.float64], *, n_appended: int) -> Features:
-    """Divide every row by its divisor, into new memory.
-
-    Dense rows get room for appended columns.
-    """
-    if is_sparse(rows):
-        rows.data /= np.repeat(divisors, np.diff(rows.indptr))
-        return rows
-    n_samples, n_columns = rows.shape
-    room = np.empty((n_samples, n_columns + n_appended))
-    np.divide(rows, np.reshape(divisors, (-1, 1)), out=room[:, :n_columns])
-    return room
-
-
-def _multiply_rows(rows: Features, factors: NDArray[np.float64]) -> None:
-    """Multiply in place. Stored numbers that vanish are dropped, to keep csr rows canonical."""
-    if is_sparse(rows):
-        rows.data *= np.repeat(factors, np.diff(rows.indptr))
-        rows.eliminate_zeros()
-    elif np.any(factors != 1.0):
-        rows *= factors[:, np.newaxis]
-
-
-def _csr_with_last_column(rows: Features, value: float) -> Features:
-    """Append a column that holds one value, without importing scipy."""
-    n_samples, n_columns = rows.shape
-    indptr = rows.indptr.astype(np.int64) + np.arange(n_samples + 1)
-    kept = np.ones(rows.nnz + n_samples, dtype=np.bool_)
-    kept[indptr[1:] - 1] = False
-    data = np.full(kept.size, value)
-    data[kept] = rows.data
-    indices = np.full(kept.size, n_columns, dtype=np.int64)
-    indices[kept] = rows.indices
-    return type(rows)((data, indices, indptr), shape=(n_samples, n_columns + 1))

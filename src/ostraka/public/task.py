@@ -14,7 +14,8 @@ from ostraka.errors import ParameterError, ShapeError, count
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.classes import ClassIndex, ClassName, Indices, check_classes
 from ostraka.public.columns import Columns, as_numbers, check_samples
-from ostraka.public.preprocessing import Preprocessing, Samples, is_sparse
+from ostraka.public.numbers import Samples, is_sparse
+from ostraka.public.preprocessing import Preprocessing
 
 __all__ = ["Task"]
 

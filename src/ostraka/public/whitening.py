@@ -34,7 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.public.components import principal_components
-from ostraka.public.preprocessing import Features, Preprocessing, Samples, is_sparse
+from ostraka.public.numbers import Features, Samples, is_sparse
+from ostraka.public.preprocessing import Preprocessing
 
 __all__ = ["Whitening", "half_whiten"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.public.classes import Indices
-from ostraka.public.preprocessing import Samples
+from ostraka.public.numbers import Samples
 from ostraka.public.task import Task
 from ostraka.release.scoring import (
     check_numbers,

@@ -40,7 +40,8 @@ from ostraka.errors import (
 from ostraka.files import read_regular, write_new
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.columns_format import columns_from_json, columns_json
-from ostraka.public.preprocessing import Preprocessing, Samples
+from ostraka.public.numbers import Samples
+from ostraka.public.preprocessing import Preprocessing
 from ostraka.public.promise import check_keep_back
 from ostraka.public.task import Task
 from ostraka.release.certificate import FROM_THE_SYSTEM, Certificate

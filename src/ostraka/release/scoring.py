@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ostraka.errors import NonFiniteError, ShapeError
 from ostraka.public.classes import Indices
-from ostraka.public.preprocessing import Samples, is_sparse
+from ostraka.public.numbers import Samples, is_sparse
 from ostraka.public.task import Task
 
 if TYPE_CHECKING:

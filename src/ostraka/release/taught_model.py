@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ostraka.errors import ParameterError
 from ostraka.public.classes import Indices
-from ostraka.public.preprocessing import Samples
+from ostraka.public.numbers import Samples
 from ostraka.public.task import Task
 from ostraka.release.model import LinearModel
 from ostraka.release.scoring import (

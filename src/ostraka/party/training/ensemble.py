@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from ostraka.errors import InputError, NonFiniteError, ParameterError, ShapeError
 from ostraka.party.products import FACTOR_BITS
-from ostraka.public.preprocessing import Features, is_sparse
+from ostraka.public.numbers import Features, is_sparse
 
 __all__ = ["linear_counts"]
 

@@ -37,7 +37,7 @@ from ostraka.files import foreign_kind, read_regular
 from ostraka.party.training.limits import DEFAULT_LIMITS, Limits
 from ostraka.party.training.onnx_process import OnnxModel
 from ostraka.party.training.skops_file import read_skops
-from ostraka.public.preprocessing import Samples
+from ostraka.public.numbers import Samples
 
 __all__ = ["Limits", "LoadedClassifier", "load_classifier", "load_classifier_bytes"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ostraka.errors import EmptyPartyError, ShapeError
 from ostraka.public.classes import Indices
-from ostraka.public.preprocessing import Samples
+from ostraka.public.numbers import Samples
 from ostraka.public.task import Task
 from ostraka.solve import Risk, minimise
 from ostraka.solve.losses import Array, loss_for

@@ -31,7 +31,7 @@ from ostraka.party.training.onnx_worker import (
     array_of,
     text_of,
 )
-from ostraka.public.preprocessing import Samples, is_sparse
+from ostraka.public.numbers import Samples, is_sparse
 
 __all__ = ["OnnxModel", "Worker"]
 

@@ -37,7 +37,7 @@ from ostraka.party.training.parameters import linear_parameters
 from ostraka.party.training.templates import Maker, Template, check_templates
 from ostraka.party.training.workers import Watch, in_batches
 from ostraka.public.classes import ClassIndex, Indices
-from ostraka.public.preprocessing import Features, is_sparse
+from ostraka.public.numbers import Features, is_sparse
 from ostraka.solve.losses import Array
 
 __all__ = [

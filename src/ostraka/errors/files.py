@@ -1,0 +1,76 @@
+"""Files and messages that are not what they say, or not to be had."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from ostraka.errors.root import InputError, OstrakaError
+
+__all__ = ["FormatError", "naming_file", "ClassifierFileError", "SignatureError", "DownloadError"]
+
+
+class FormatError(OstrakaError, ValueError):
+    """A file or message that is not what it says it is."""
+
+    def __init__(self, what: str, problem: str) -> None:
+        self.what, self.problem, self.file = what, problem, ""
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        name = repr(self.file) if self.file else "This"
+        return f"{name} is not a valid {self.what}: {self.problem}. Nothing was loaded."
+
+
+@contextlib.contextmanager
+def naming_file(path: object) -> Iterator[None]:
+    """Let what is refused within say which file it is."""
+    try:
+        yield
+    except FormatError as error:
+        error.file = str(path)
+        raise
+
+
+class ClassifierFileError(InputError):
+    """A classifier from a file did not answer."""
+
+    def __init__(self, file: str, cause: str, problem: str, remedy: str) -> None:
+        self.file, self.cause = file, cause
+        super().__init__(f"The classifier {file} {problem}.", remedy)
+
+
+class SignatureError(InputError):
+    """A file that was changed, or that is not by whom it should be."""
+
+
+class DownloadError(OstrakaError, OSError):
+    """A public data set that could not be fetched."""
+
+    def __init__(
+        self,
+        file: str,
+        folder: str,
+        tried: tuple[tuple[str, str], ...],
+        *,
+        about: str,
+        variable: str,
+    ) -> None:
+        self.file, self.folder, self.tried, self.about, self.variable = (
+            file,
+            folder,
+            tried,
+            about,
+            variable,
+        )
+        reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
+        problem = (
+            f"could not be downloaded. Tried: {reasons}"
+            if tried
+            else f"is not in the folder {folder}, and no public address has it"
+        )
+        super().__init__(
+            f"{file} {problem}. It is {about}. Put it into the folder {folder} by hand, or let "
+            f"the environment variable {variable} "
+            "name the folder that holds it. Nothing was loaded."
+        )
