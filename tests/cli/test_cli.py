@@ -134,6 +134,33 @@ class TestEveryCommand:
         assert code == 0
         assert (folder / "model.onnx").stat().st_size > 100
 
+    def test_labels_of_a_second_round_are_read_one_by_one(
+        self, tmp_path: Path, capsys: Any, monkeypatch: Any
+    ) -> None:
+        """Nobody's "maybe" makes a text of somebody else's 0, and 1.0 is 1."""
+        rng = np.random.default_rng(0)
+        rows, public = (pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"]) for _ in "ab")
+        public.to_csv(tmp_path / "public.csv", index=False)
+        own = rows.assign(y=(rows.a > 0).astype(int).astype(str), party=np.arange(400) % 40)
+
+        def learn(out: str, *more: str) -> tuple[int, str]:
+            own.to_csv(tmp_path / "own.csv", index=False)
+            words = ("learn", "own.csv", "--label-column", "y", "--party-column", "party")
+            promise = ("--auxiliary", "public.csv", "--epsilon", "2", "--out", out)
+            code, _, err = called(capsys, monkeypatch, *words, *promise, *more)
+            return code, err
+
+        monkeypatch.chdir(tmp_path)
+        assert learn("first.ostraka")[0] == 0
+        assert Release.load("first.ostraka").model.task.classes == (0, 1)
+        second = ("--method", "refine", "--start", "first.ostraka")
+        own.loc[0, "y"] = "1.0" if own.loc[0, "y"] == "1" else "0.0"
+        assert learn("second.ostraka", *second)[0] == 0
+        own.loc[0, "y"] = "maybe"
+        code, err = learn("third.ostraka", *second)
+        assert code == 14
+        assert "Class 'maybe' is not among the 2 classes 0, 1" in err
+
     @pytest.mark.parametrize("method", ["soft", "vote", "avg"])
     @pytest.mark.parametrize("calibration", ["paper", "tight"])
     def test_learn_by_every_method(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -203,7 +203,7 @@ def learn(
         drop=(drop or ()) if described is None else (),
         n_columns=svmlight_columns,
         # A list that is public already says what labels are; nobody's entry may.
-        text_labels=classes is not None or _names_texts(first),
+        text_labels=classes is not None or first is not None,
         may_be_empty=data.is_dir() or roll is not None,  # who has no rows counts
     )
     if svmlight_columns is None and hasattr(table.samples, "tocsr"):
@@ -248,7 +248,10 @@ def learn(
             warnings.simplefilter("always", kind)
         try:
             estimator.fit(
-                table.samples, table.labels, parties=table.parties, auxiliary=public.samples
+                table.samples,
+                _as_classes(table.labels, first),
+                parties=table.parties,
+                auxiliary=public.samples,
             )
         except Stopped as stopped:  # paid for: it must not be lost
             warnings.warn(str(stopped), InputWarning, stacklevel=1)
@@ -325,5 +328,20 @@ def _report(
         print_mind(each)
 
 
-def _names_texts(start: Release | None) -> bool:
-    return start is not None and isinstance(start.model.task.classes[0], str)
+def _as_classes(labels: Any, start: Release | None) -> Any:
+    """Labels that were read as texts, each on its own, as the start's classes are."""
+    import numpy as np
+
+    if start is None or isinstance(start.model.task.classes[0], str):
+        return labels
+    held = np.empty(len(labels), dtype=object)
+    held[:] = [_whole(text) for text in labels.tolist()]
+    return held
+
+
+def _whole(text: str) -> int | str:
+    """A whole number, also if it was written as 1.0; a text that is none stays."""
+    try:
+        return int(text.removesuffix(".0"))
+    except ValueError:
+        return text
