@@ -1,8 +1,10 @@
-"""The one door through which anything leaves: check, dry run, charge, draw, solve.
+"""The one door through which anything leaves: check, dry run, charge and draw, solve.
 
 Guarantee (publishing.proof.md): what comes out is (ε, δ)-differentially private for one protected
 unit of the poll, and its certificate says so. Whatever fails before noise is drawn fails before
-anybody is charged; a refused charge changes nothing; nothing is drawn before the charge.
+anybody is charged; a refused charge changes nothing, and draws nothing. With a ledger, noise is
+drawn in the transaction that charges: whoever pays gets the one release that was drawn for it, if
+need be by `resume`, after a crash.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ostraka.errors import (
+    FormatError,
     LedgerWarning,
     ParameterError,
     RehearsalError,
@@ -34,7 +37,15 @@ from ostraka.release.evaluation import Evaluation
 from ostraka.solve.losses import Array
 from ostraka.tally import Tally
 
-__all__ = ["Stopped", "check", "earlier_charges", "publish", "warn_afterwards", "warn_of_shift"]
+__all__ = [
+    "Stopped",
+    "check",
+    "earlier_charges",
+    "publish",
+    "resume",
+    "warn_afterwards",
+    "warn_of_shift",
+]
 
 Out = TypeVar("Out", Release, Rehearsed)
 
@@ -85,8 +96,18 @@ def publish(
     # before anybody is charged.
     _rehearse_outcome(poll, mechanism, certificate)
     vector = poll.method.statistic(tally.total, mechanism)
-    charge = None if book is None else book.charge(tally.names, certificate, _note(poll))
-    noisy, stopped = mechanism.draw(vector, source), False
+    drawn: list[Exact] = []
+
+    def draw() -> Exact:
+        drawn.append(mechanism.draw(vector, source))
+        return drawn[-1]
+
+    charge, stopped = None, False
+    if book is None:
+        draw()
+    else:
+        charge = book.charge(tally.names, certificate, _note(poll), draw=draw)
+    noisy = drawn[-1]
     try:
         release = _outcome(poll, mechanism, certificate, noisy, Release)
     except KeyboardInterrupt:  # a student takes seconds; whoever cannot wait gets its teacher
@@ -100,6 +121,35 @@ def publish(
     if stopped:
         raise Stopped(release)
     return release
+
+
+def resume(
+    poll: Poll, tally: Tally, ledger: Ledger | str | os.PathLike[str], *, lost: bool = False
+) -> Release | None:
+    """The release of a charge that this poll has, and that was interrupted before there was one.
+
+    It is made of what was drawn for the charge. Nothing is drawn, and nobody is charged again. None
+    if there is no such charge. `lost`: also of one whose release is recorded, once more.
+    """
+    book = _open(ledger, poll)
+    if book is None:
+        return None
+    for charge in reversed(earlier_charges(poll, tally, book)):
+        noisy = book.drawn(charge) if lost or charge.is_open else None
+        if noisy is None:
+            continue
+        n_units = tally.n_units if poll.promise.protects == "person" else charge.n_parties
+        certificate, mechanism = (
+            poll.certificate(charge.n_parties, n_units),
+            poll.mechanism(n_units),
+        )
+        if len(noisy) != mechanism.dimension:
+            raise FormatError("ledger", f"what was drawn for charge {charge.id} is damaged")
+        release = _outcome(poll, mechanism, certificate, noisy, Release)
+        if charge.is_open:
+            _settle(book, charge, release if poll.judged is None else release.evaluations[-1])
+        return release
+    return None
 
 
 def check(poll: Poll, tally: Tally, ledger: Ledger | str | os.PathLike[str] | None = None) -> None:
@@ -230,6 +280,8 @@ def _settle(book: Ledger, charge: Charge, release: Release | Evaluation) -> None
     try:
         book.settle(charge, release)
     except Exception as error:
+        if any((one.id, one.digest) == (charge.id, release.digest) for one in book.history()):
+            return  # whoever resumed at the same time has recorded this very release
         problem = getattr(error, "problem", f"cannot be written ({error})")
         told = (
             f"The release was made and charged, but not recorded: the ledger {problem}. Its "

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ostraka import Contribution, Poll, Release
+from ostraka import Contribution, Poll, Release, publishing
 from ostraka.ledger import Budget, Cost, Ledger
 from ostraka.poll import after_noise
 from tests.cli.test_cli import called
@@ -272,15 +272,55 @@ def test_a_poll_is_released_once_unless_somebody_means_it(run: Runner, folder: P
     code, _, err = run("release", "once.poll", str(box), *paid, "late.ostraka")
     assert code == 41
     assert f"has charged this poll already, on {before[0].day} for 4 parties. Use the model" in err
+    assert "if it was lost, say --recover" in err
     assert "costs ε = 5 once more, ε = 10 in all; if you mean it, say --again." in err
     assert "Nothing was drawn and nothing was spent." in err
     assert ledger.history() == before
+    out = run.done("release", "once.poll", str(box), *paid, "found.ostraka", "--recover")
+    assert "This is its release, for 4 parties, of what was drawn then." in " ".join(out.split())
+    assert ledger.history() == before
+    found, once = (folder / f"{name}.ostraka" for name in ("found", "once"))
+    assert found.read_bytes() == once.read_bytes()
     run.done("release", "once.poll", str(box), *paid, "late.ostraka", "--again")
     ledger.charge(["ward 0", "ward 1"], Poll.load(folder / "else.poll").certificate(2))
     ledger.charge(["ward 0"], Cost(epsilon=1.0))
     code, _, err = run("release", "else.poll", str(other), *paid, "late.ostraka")
     assert "for 2 parties, but has no release for it: was it interrupted?" in err
     assert "ε = 15 in all" in err
+
+
+def test_a_release_that_was_interrupted_is_finished(
+    run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.create("broken.poll", **{"--method": "cells"})
+    box = inbox(run, "broken.poll", "box-broken", n=4)
+    ledger = Ledger.create(folder / "broken.db", Budget(epsilon=100.0))
+    paid = ("--ledger", "broken.db", "--out", "broken.ostraka", "--force")
+    code, _, err = run("release", "broken.poll", str(box), *paid, "--recover")
+    assert code == 41
+    assert "has nothing that was drawn for this poll" in err
+    outcome = publishing._outcome
+
+    def crash(*given: Any, **options: Any) -> Any:
+        if ledger.history():
+            raise SystemExit
+        return outcome(*given, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "_outcome", crash)
+        run("release", "broken.poll", str(box), *paid)
+    assert not (folder / "broken.ostraka").exists()
+    assert len(ledger.open_charges()) == 1
+    run.contribute("broken.poll", 4, "box-broken/late.contribution")
+    code, _, err = run("release", "broken.poll", str(box), "--ledger", "broken.db", "--check")
+    assert code == 41
+    assert "Run this command without --check: the release is made of what was drawn then" in err
+    out = " ".join(run.done("release", "broken.poll", str(box), *paid).split())
+    assert "Every one was charged by an earlier run, and not again." in out
+    assert "This is its release, for 4 parties, of what was drawn then." in out
+    assert Release.load(folder / "broken.ostraka").digest == ledger.history()[0].digest
+    assert len(ledger.history()) == 1
+    assert ledger.open_charges() == []
 
 
 def test_check_releases_nothing(run: Runner, folder: Path) -> None:

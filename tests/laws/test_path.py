@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
+import os
+import signal
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
+from ostraka import publishing
 from ostraka.errors import (
     BudgetError,
     LedgerWarning,
@@ -23,7 +27,7 @@ from ostraka.errors import (
     TooFewPartiesError,
     WrongTypeError,
 )
-from ostraka.ledger import Budget, Ledger
+from ostraka.ledger import Budget, Ledger, sqlite
 from ostraka.mechanism import Entropy, Rehearsal
 from ostraka.mechanism.laws import Exact, l2_law, verify
 from ostraka.mechanism.mechanism import Mechanism
@@ -32,7 +36,7 @@ from ostraka.party.contribution import Contribution
 from ostraka.poll import Poll, after_noise
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.catalogue import CATALOGUE
-from ostraka.publishing import Stopped, publish
+from ostraka.publishing import Stopped, publish, resume
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.model import LinearModel
@@ -358,19 +362,29 @@ class Watched:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, law: type) -> None:
         self.happened: list[str] = []
-        draw, charge = law.publish, Ledger.charge
+        self._note(monkeypatch, law, "publish", "drawn")
+        self._note(monkeypatch, sqlite._SqliteRows, "add_charge", "charged")
+        self._note(monkeypatch, sqlite._SqliteRows, "add_draw", "kept")
+        self._note(monkeypatch, sqlite, "_commit", "committed")
+        self._note(monkeypatch, publishing, "_outcome", "made")
 
-        def drawn(*args: Any) -> Exact:
-            self.happened.append("drawn")
-            return draw(*args)
+    def _note(self, monkeypatch: pytest.MonkeyPatch, place: Any, name: str, what: str) -> None:
+        real = getattr(place, name)
 
-        def charged(*args: Any, **options: Any) -> Any:
-            made = charge(*args, **options)
-            self.happened.append("charged")
-            return made
+        def noting(*args: Any, **options: Any) -> Any:
+            done = real(*args, **options)
+            self.happened.append(what)
+            return done
 
-        monkeypatch.setattr(law, "publish", drawn)
-        monkeypatch.setattr(Ledger, "charge", charged)
+        monkeypatch.setattr(place, name, noting)
+
+    @property
+    def since_the_charge(self) -> list[str]:
+        """What happened from the charge on, until the release is made."""
+        if not {"charged", "drawn"} & set(self.happened):
+            return []
+        first = min(self.happened.index(what) for what in {"charged", "drawn"} & {*self.happened})
+        return self.happened[first : self.happened.index("made", first) + 1]
 
 
 @pytest.fixture
@@ -401,16 +415,17 @@ def test_charging_comes_before_drawing_and_a_refused_charge_draws_nothing(
     tally = in_process(poll, case.world())
     seen = Watched(monkeypatch, type(poll.mechanism(M).law))
     release = publish(poll, tally, ledger=ledger)
-    assert seen.happened == ["charged", "drawn"]
+    # What was drawn is used when the charge is durable, and no earlier.
+    assert seen.since_the_charge == ["charged", "drawn", "kept", "committed", "made"]
     assert ledger.history()[-1].digest == stated(release, case).digest
     assert ledger.history()[-1].certificate == stated(release, case).certificate.digest
     before, seen.happened = ledger.history(), []
     with pytest.raises(BudgetError, match="Nothing was drawn and nothing was spent"):
         publish(poll, tally, ledger=ledger)
-    assert seen.happened == []
+    assert seen.since_the_charge == []
     assert ledger.history() == before
     publish(poll, tally, Rehearsal(0), ledger=ledger)
-    assert seen.happened == ["drawn"]
+    assert seen.since_the_charge == ["drawn", "made"]
     assert ledger.history() == before
 
 
@@ -441,7 +456,7 @@ def test_what_fails_fails_before_anybody_is_charged_and_before_noise_is_drawn(
     monkeypatch.setattr("ostraka.publishing._evaluate", _out_of_memory)
     with pytest.raises(MemoryError):
         publish(poll, tally, ledger=ledger)
-    assert seen.happened == []
+    assert seen.since_the_charge == []
     assert ledger.history() == before
 
 
@@ -450,20 +465,142 @@ def _out_of_memory(*_: Any) -> Any:
 
 
 @pure_cases
-def test_a_crash_after_the_charge_leaves_it_standing(
+def test_a_crash_in_the_draw_costs_nothing(
     case: Case, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poll = paid_for(case, ledger)
-    tally = in_process(poll, case.world())
+    tally, before = in_process(poll, case.world()), ledger.history()
+    law = type(poll.mechanism(M).law)
+    draw = law.publish
 
-    def crash(*_: Any) -> Any:
+    def crash(*given: Any) -> Any:
+        draw(*given)  # drawn, and seen by nobody
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(poll.mechanism(M).law), "publish", crash)
+    monkeypatch.setattr(law, "publish", crash)
     with pytest.raises(KeyboardInterrupt):
         publish(poll, tally, ledger=ledger)
-    assert len(ledger.open_charges()) == 1
+    assert ledger.history() == before
+
+
+@pure_cases
+def test_a_crash_after_the_charge_is_resumed_with_what_was_drawn(
+    case: Case, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mutants that draw or charge again are caught: both would fail here."""
+    poll = paid_for(case, ledger)
+    tally = in_process(poll, case.world())
+    with monkeypatch.context() as patched:
+        outcome = publishing._outcome
+
+        def crash(*given: Any, **options: Any) -> Any:
+            if ledger.open_charges():
+                raise SystemExit
+            return outcome(*given, **options)
+
+        patched.setattr(publishing, "_outcome", crash)
+        with pytest.raises(SystemExit):
+            publish(poll, tally, ledger=ledger)
+    (charge,) = ledger.open_charges()
     assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.0
+    with monkeypatch.context() as patched:
+        for place, name in ((type(poll.mechanism(M).law), "publish"), (Ledger, "charge")):
+            patched.setattr(place, name, _out_of_memory)
+        release = resume(poll, tally, ledger)
+    assert release is not None
+    mechanism, noisy = poll.mechanism(M), ledger.drawn(charge)
+    assert noisy is not None
+    if case.method == "evaluation":
+        assert (release.evaluations[-1].statistic == mechanism.mean(noisy)).all()
+    else:
+        again, _ = poll.conclude(mechanism.mean(noisy), mechanism)
+        assert (release.model.linear.weights == again.linear.weights).all()
+    assert ledger.open_charges() == []
+    assert ledger.history()[-1].digest == stated(release, case).digest
+    assert stated(release, case).certificate == poll.certificate(M, M)
+    assert resume(poll, tally, ledger) is None, "there is nothing left to resume"
+    assert ledger.audit() == len(ledger.history())
+
+
+def test_two_at_once_resume_to_one_release(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    case = Case("cells", 3)
+    poll = case.poll()
+    tally = in_process(poll, case.world())
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "_settle", lambda *_: None)
+        first = publish(poll, tally, ledger=ledger)
+    with monkeypatch.context() as patched:
+        settle, releases = publishing._settle, []
+
+        def late(*given: Any) -> None:
+            if not releases:
+                releases.append(None)
+                releases[0] = resume(poll, tally, ledger)
+            settle(*given)
+
+        patched.setattr(publishing, "_settle", late)
+        second = resume(poll, tally, ledger)
+    assert isinstance(second, Release)
+    assert isinstance(releases[0], Release)
+    assert first.digest == second.digest == releases[0].digest
+    assert len(recwarn) == 0
+    assert len(ledger.history()) == 1
+
+
+POINTS = [
+    ("ostraka.ledger.sqlite._SqliteRows", "add_charge", 0),
+    ("ostraka.ledger.sqlite._SqliteRows", "add_draw", 0),
+    ("ostraka.ledger.sqlite._SqliteRows", "add_draw", 1),
+    ("ostraka.ledger.book.Ledger", "charge", 1),
+    ("ostraka.publishing", "_settle", 0),
+    ("ostraka.publishing", "_settle", 1),
+]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize(("place", "name", "after"), POINTS)
+def test_a_process_that_dies_leaves_no_charge_or_one_release(
+    place: str, name: str, after: int, ledger: Ledger
+) -> None:
+    """kill -9 before and after every step that writes."""
+    case = Case("moments", 3)
+    poll = case.poll()
+    tally = in_process(poll, case.world())
+    killed = multiprocessing.get_context("fork").Process(
+        target=_publish_and_die, args=(poll, tally, str(ledger.path), place, name, after)
+    )
+    killed.start()
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
+    n_charged = len(ledger.history())
+    assert n_charged == (0 if name.startswith("add_") else 1)
+    release = resume(poll, tally, ledger)
+    if n_charged and not (name == "_settle" and after):
+        assert release is not None
+        assert ledger.history()[0].digest == release.digest
+    else:
+        assert release is None
+    assert len(ledger.history()) == n_charged
+    assert ledger.audit() == n_charged
+
+
+def _publish_and_die(
+    poll: Poll, tally: Tally, path: str, place: str, name: str, after: int
+) -> None:
+    from pydoc import locate
+
+    where: Any = locate(place)
+    real = getattr(where, name)
+
+    def die(*given: Any, **options: Any) -> Any:
+        if after:
+            real(*given, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(where, name, die)
+    publish(poll, tally, ledger=path)
 
 
 @pytest.mark.parametrize("method", ["moments", "cells", "refine"])

@@ -56,6 +56,7 @@ class Kept:
     allowed: dict[str, Amount] = field(default_factory=dict)
     lines: list[tuple[Charge, tuple[str, ...]]] = field(default_factory=list)
     settled: dict[int, str] = field(default_factory=dict)
+    kept: dict[int, list[int]] = field(default_factory=dict)
 
     def unit(self) -> str:
         return "party"
@@ -118,6 +119,12 @@ class Kept:
         self.lines.append((charge, tuple(spent)))
         self.spent.update(spent)
         return id_
+
+    def add_draw(self, charge: int, numbers: Sequence[int]) -> None:
+        self.kept[charge] = list(numbers)
+
+    def drawn(self, charge: int) -> list[int] | None:
+        return self.kept.get(charge)
 
     def add_settlement(self, charge: int, digest: str) -> None:
         self.settled[charge] = digest

@@ -10,6 +10,7 @@ import hashlib
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -58,6 +59,7 @@ from ostraka.ledger.conversion import implies, largest_rho
 from ostraka.mechanism.gaussian import RoundedGaussian
 from tests.ledger.made import a_certificate, a_release
 
+FILES = Path(__file__).parent / "files"
 DIGEST = "0123456789abcdef" * 4
 HALF = Cost.pure(0.5)
 WARDS = ["ward-1", "ward-2", "ward-3"]
@@ -855,7 +857,7 @@ class TestFiles:
     def test_a_making_that_fails_leaves_nothing(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sqlite_schema, "_schema", lambda: ["CREATE NONSENSE"])
+        monkeypatch.setattr(sqlite_schema, "_schema", lambda _: ["CREATE NONSENSE"])
         with pytest.raises(LedgerError):
             a_ledger(path)
         assert not path.exists()
@@ -880,7 +882,9 @@ class TestFiles:
         ("statement", "complaint"),
         [
             ("PRAGMA application_id=7", "an SQLite file of another program"),
-            ("PRAGMA user_version=3", "it is of version 3; this Ostraka reads version 2"),
+            ("PRAGMA user_version=4", "it is of version 4; this Ostraka reads versions 2 and 3"),
+            ("PRAGMA user_version=2", "its tables or triggers"),
+            ("DROP TABLE drawn", "its tables or triggers"),
             ("DROP TRIGGER charge_is_not_changed", "its tables or triggers"),
             (
                 "CREATE TRIGGER sly AFTER INSERT ON charge BEGIN SELECT 1; END",
@@ -1079,7 +1083,7 @@ class TestFiles:
         ledger = a_ledger(path)
         patched_connection(monkeypatch, Failing)
         with pytest.raises(
-            LedgerError, match=r"Nothing was drawn; whether it was charged is uncertain\."
+            LedgerError, match=r"Nothing was released; whether it was charged is uncertain\."
         ):
             ledger.charge(WARDS, HALF)
 
@@ -1114,11 +1118,47 @@ class TestFiles:
 
     def test_a_changed_schema_asks_for_a_new_version(self) -> None:
         """When this fails: raise VERSION, and keep a file of the old one."""
-        digest = hashlib.sha256("\n".join(sqlite_schema._schema()).encode()).hexdigest()
-        assert (sqlite_schema.VERSION, digest) == (
-            2,
-            "94ab45bf9cded5af9dc221cfaf8df5a53aba0838274f8f8b9230ecf7fbc844f1",
-        )
+        digests = {
+            version: hashlib.sha256("\n".join(sqlite_schema._schema(version)).encode()).hexdigest()
+            for version in (2, sqlite_schema.VERSION)
+        }
+        assert digests == {
+            2: "94ab45bf9cded5af9dc221cfaf8df5a53aba0838274f8f8b9230ecf7fbc844f1",
+            3: "ceed2f6dd7175759c6e4b6a6e50e58e4751d34042b86b8e32358c5a8ddc65e33",
+        }
+
+    def test_a_file_of_version_2_is_read_and_grows(self, path: Path) -> None:
+        shutil.copy(FILES / "version-2.ledger", path)
+        old = path.read_bytes()
+        ledger = Ledger(path)
+        first, second = ledger.history()
+        assert (first.is_open, second.is_open) == (True, False)
+        assert [ledger.drawn(each) for each in (first, second)] == [None, None]
+        assert ledger.left("ward 2") == amount(epsilon=1.5)
+        assert path.read_bytes() == old, "reading changes nothing"
+        with pytest.raises(BudgetError):
+            ledger.charge(["ward 2"], Cost.pure(4.0), draw=lambda: [1])
+        assert path.read_bytes() == old, "nor does what is refused"
+        charge = ledger.charge(["ward 2"], Cost.pure(0.5), draw=lambda: [1, -2])
+        assert Ledger(path).drawn(charge) == [1, -2]
+        assert ledger.history()[:2] == [first, second]
+        assert ledger.audit() == 3
+        other = path.with_name("new")
+        a_ledger(other)
+        with closing(sqlite3.connect(path)) as grown, closing(sqlite3.connect(other)) as new:
+            assert sqlite_schema._objects(grown) == sqlite_schema._objects(new)
+
+    @pytest.mark.parametrize("text", ["", "{}", "[1.5]", "[true]", '["1"]', "[1,", "nonsense"])
+    def test_damaged_draws_are_refused(self, path: Path, text: str) -> None:
+        ledger = a_ledger(path)
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(
+                "INSERT INTO charge VALUES (1, '2026-11-18', '1/1', NULL, NULL, 0, '', 1, NULL)"
+            )
+            db.execute("INSERT INTO drawn VALUES (1, ?)", (text,))
+            db.commit()
+        with pytest.raises(FormatError, match="what was drawn for charge 1 is damaged"):
+            ledger.drawn(1)
 
     def test_the_clock_is_kept_by_the_day_alone(self, path: Path) -> None:
         ledger = a_ledger(path)

@@ -72,7 +72,7 @@ def test_who_cannot_pay_keeps_all_from_paying(ledger: Ledger) -> None:
     assert everything(ledger) == before
 
 
-@pytest.mark.parametrize("step", ["add_charge", "accounts", "costs"])
+@pytest.mark.parametrize("step", ["add_charge", "accounts", "costs", "add_draw"])
 def test_a_failure_in_the_midst_changes_nothing(
     kind: str, ledger: Ledger, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_failure_in_the_midst_changes_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(ROWS[kind], step, failing)
         with pytest.raises(KeyboardInterrupt):
-            ledger.charge(["a", "b"], HALF)
+            ledger.charge(["a", "b"], HALF, draw=lambda: [1])
     assert everything(ledger) == before
     assert ledger.audit() == 1
 
@@ -114,6 +114,27 @@ def test_nothing_is_refunded(ledger: Ledger) -> None:
     with pytest.raises(BudgetError):
         ledger.charge(["a"], Cost.pure(1e-300))
     assert ledger.audit() == 2
+
+
+def test_what_was_drawn_is_kept_with_its_charge_or_forgotten_with_it(ledger: Ledger) -> None:
+    numbers = [0, -7, 2**70]
+    charge = ledger.charge(["a"], HALF, draw=lambda: numbers)
+    assert ledger.drawn(charge) == ledger.drawn(charge.id) == numbers
+    assert ledger.drawn(ledger.charge(["b"], HALF)) is None
+    assert ledger.drawn(99) is None
+    before, asked = everything(ledger), []
+
+    def draw() -> list[int]:
+        asked.append(1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(["a"], HALF, draw=draw)
+    assert everything(ledger) == before, "a draw that fails costs nothing"
+    with pytest.raises(BudgetError):
+        ledger.charge(["a"], Cost.pure(0.75), draw=draw)
+    assert len(asked) == 1, "who cannot pay draws nothing"
+    assert everything(ledger) == before
 
 
 def test_only_the_charged_certificate_is_settled(ledger: Ledger) -> None:

@@ -62,6 +62,15 @@ def release(
             "--again",
         ),
     ] = False,
+    recover: Annotated[
+        bool,
+        option(
+            PROMISE,
+            "The release of an earlier run was lost: write it once more, of what was drawn "
+            "then. It costs nothing.",
+            "--recover",
+        ),
+    ] = False,
     key: Annotated[
         Path | None,
         option(
@@ -95,6 +104,8 @@ def release(
             f"{file} is a folder, and {inbox} is a file.",
             f"The poll comes first, then the folder: ostraka release {inbox} {file}.",
         )
+    if recover and (ledger is None or check or again):
+        raise ParameterError("--recover", got="alone", allowed="with --ledger and --out")
     if out is None and not check:
         raise ParameterError("--out", got=None, allowed="where to write the model; or else --check")
     if out is not None:
@@ -105,6 +116,11 @@ def release(
     poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
     tally = _count(poll, inbox, trust or [], console)
+    if ledger is not None and not again and not check and out is not None:
+        resumed = _resume(poll, tally, ledger, out, recover)
+        if resumed is not None:
+            _sign(resumed, out, secret)
+            return
     if ledger is not None and not again:
         _refuse_again(poll, tally, ledger)
     if check:
@@ -113,6 +129,26 @@ def release(
     assert out is not None
     released = _publish(poll, tally, ledger, out)
     _sign(released, out, secret)
+
+
+def _resume(poll: Poll, tally: Tally, ledger: Path, out: Path, lost: bool) -> Release | None:
+    """What an earlier run has charged for and drawn, and not written."""
+    from ostraka.errors import LedgerError
+    from ostraka.publishing import resume
+
+    released = resume(poll, tally, ledger, lost=lost)
+    if released is None and lost:
+        remedy = "Leave out --recover: then there will be a release, and a charge."
+        raise LedgerError(ledger, "has nothing that was drawn for this poll", remedy)
+    if released is None:
+        return None
+    save(released, out)
+    _report(poll, tally, released, out, "Every one was charged by an earlier run, and not again.")
+    print_mind(
+        "An earlier run has charged everybody. This is its release, for "
+        f"{released.certificates[-1].crowd}, of what was drawn then."
+    )
+    return released
 
 
 def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
@@ -138,6 +174,7 @@ def _name_out(poll: Poll) -> str:
 def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
     """One poll is one release, unless somebody means it: another one costs as much again."""
     from ostraka.errors import LedgerError
+    from ostraka.ledger import Ledger
     from ostraka.public.promise import plural
     from ostraka.publishing import earlier_charges
 
@@ -145,6 +182,13 @@ def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
     if not before:
         return
     last, delta = before[-1], poll.mechanism(tally.n_units).delta
+    if last.is_open and Ledger(ledger).drawn(last) is not None:  # only asked by --check
+        raise LedgerError(
+            ledger,
+            f"has charged this poll already, on {last.day}, by a run that was interrupted",
+            "Run this command without --check: the release is made of what was drawn then, and "
+            "nobody is charged again.",
+        )
     made = ", but has no release for it: was it interrupted?" if last.is_open else ""
     each, together = (
         f"ε = {n * poll.promise.epsilon:g}" + (f", δ = {n * delta:g}" if delta else "")
@@ -153,8 +197,8 @@ def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
     raise LedgerError(
         ledger,
         f"has charged this poll already, on {last.day} for {plural('party', last.n_parties)}{made}",
-        f"Use the {_made(poll)} that was made. Another one costs {each} once more, {together} in "
-        "all; if you mean it, say --again.",
+        f"Use the {_made(poll)} that was made; if it was lost, say --recover. Another one costs "
+        f"{each} once more, {together} in all; if you mean it, say --again.",
     )
 
 
@@ -271,9 +315,6 @@ def _by_number(name: str) -> list[tuple[bool, int, str]]:
 
 
 def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> Release:
-    from ostraka.cli.inspect import answers, price, print_evaluation
-    from ostraka.expect.advice import few
-    from ostraka.methods.after_noise.shift import remark
     from ostraka.publishing import Stopped, publish
     from ostraka.release import Release
 
@@ -284,17 +325,27 @@ def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> Releas
         released, stopped = error.release, str(error)
     assert isinstance(released, Release)
     save(released, out)
-    cost = f"{price(released)} {say_charged(ledger)}"
+    _report(poll, tally, released, out, say_charged(ledger))
+    if stopped is not None:
+        print_mind(stopped)
+    return released
+
+
+def _report(poll: Poll, tally: Tally, released: Release, out: Path, charged: str) -> None:
+    from ostraka.cli.inspect import answers, price, print_evaluation
+    from ostraka.expect.advice import few
+    from ostraka.methods.after_noise.shift import remark
+
+    cost = f"{price(released)} {charged}"
     print_answers({"Wrote": str(out), **answers(released, out, cost)})
     print_evaluation(released)
     told = None
     if poll.judged is None:
         weighted = bool(getattr(poll.method, "expected", None) is not None)
         told = remark(released.shift, weighted=weighted)
-    for each in (stopped, few(poll, tally.n_units), told):
+    for each in (few(poll, tally.n_units), told):
         if each is not None:
             print_mind(each.replace("shift=True", "--shift"))
-    return released
 
 
 def _sign(released: Release, out: Path, secret: SecretKey | None) -> None:

@@ -1,15 +1,18 @@
 """The ledger: who may still take part, who took part in what, and what it cost.
 
-A charge is made *before* anything is drawn, for all parties of a release or for none. It stays,
-whatever happens next: a crash between charge and release leaves an open charge, which counts as
-spent and is never refunded, because nobody can tell how much of the draw was seen.
+A charge is made *before* anything that was drawn is seen, for all parties of a release or for none.
+It stays, whatever happens next: an open charge, without a release, counts as spent and is never
+refunded, because nobody can tell how much of the draw was seen.
 
 Running sums are never trusted: before a charge is granted, those of its parties are added up again
 from their charges, so that a flipped bit cannot give anybody a second budget.
 
-Nothing computed from private data is kept: only names, costs, notes and digests of what was
-promised and published. Of the time only the day is kept, since the time between two charges would
-reveal how long a computation on private data took.
+What is drawn is drawn in the very transaction that charges for it, and kept beside the charge:
+after a crash there is either no charge, and nobody has seen what was drawn, or a charge with what
+it has paid for, of which the release can still be made. Nothing else that was computed from private
+data is kept: only names, costs, notes, and digests of what was promised and published. Of the time
+only the day is kept, since the time between two charges would reveal how long a computation on
+private data took.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, final
@@ -112,8 +115,12 @@ class Ledger:
         cost: Cost | Certificate,
         note: str = "",
         certificate: Certificate | str | None = None,
+        draw: Callable[[], Sequence[int]] | None = None,
     ) -> Charge:
         """Charge every party of a release, or, if one cannot pay, none. Call it before the draw.
+
+        Or hand over the draw: it is called when everybody can pay, and what it gives is kept with
+        the charge, or forgotten with it. Do not use it before this returns.
 
         Ideally `cost` is the certificate itself, so that no other release can be recorded for the
         charge. With a bare `Cost`, `certificate` (or its digest) says what was promised.
@@ -129,6 +136,8 @@ class Ledger:
             accounts = _add_up_accounts(rows, names)
             spent = _spent_after(accounts, asked.amount(rows.budget().kind))
             id_ = rows.add_charge(day=day, cost=asked, note=note, certificate=promised, spent=spent)
+            if draw is not None:
+                rows.add_draw(id_, draw())
         return Charge(
             id=id_, day=day, cost=asked, note=note, n_parties=len(names), certificate=promised
         )
@@ -140,6 +149,11 @@ class Ledger:
         names = canonical_list(parties)
         with nothing_spent(), self.storage.transaction(write=False) as rows:
             _spent_after(_add_up_accounts(rows, names), asked.amount(rows.budget().kind))
+
+    def drawn(self, charge: Charge | int) -> list[int] | None:
+        """What was drawn for a charge, noise included; None if it was not kept."""
+        with self.storage.transaction(write=False) as rows:
+            return rows.drawn(charge.id if isinstance(charge, Charge) else charge)
 
     def _check_unit(self, unit: str) -> None:
         """Refuse a release that hides one person in a ledger of whole parties.

@@ -28,7 +28,7 @@ from typing import Any, Self, final
 from ostraka.errors import FormatError, InputError, LedgerError, ParameterError, number
 from ostraka.files import check_folder, foreign_kind
 from ostraka.ledger.amounts import Amount, Cost, Kind, exact_number, exact_text
-from ostraka.ledger.sqlite_schema import check_marks, check_schema, lay_out
+from ostraka.ledger.sqlite_schema import VERSION, check_marks, check_schema, lay_out, upgrade
 from ostraka.ledger.storage import DIGEST, LONGEST_NOTE, Account, Charge, Rows
 from ostraka.party.names import printable
 
@@ -103,9 +103,12 @@ class SqliteFile:
         with _translate(path), closing(_connect(path, self.patience)) as db:
             db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
-                check_marks(db)
-                check_schema(db)
-                yield _SqliteRows(db)
+                version = check_marks(db)
+                check_schema(db, version)
+                if write and version < VERSION:
+                    upgrade(db)
+                    version = VERSION
+                yield _SqliteRows(db, keeps_draws=version == VERSION)
             except BaseException:
                 _roll_back(db)
                 raise
@@ -116,8 +119,8 @@ class SqliteFile:
 class _SqliteRows:
     """The statements, in a transaction that somebody else ends."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
+    def __init__(self, db: sqlite3.Connection, *, keeps_draws: bool) -> None:
+        self._db, self._keeps_draws = db, keeps_draws
 
     def unit(self) -> str:
         rows = self._db.execute("SELECT unit FROM budget").fetchall()
@@ -254,6 +257,17 @@ class _SqliteRows:
             ((total.to_text(), name) for name, total in spent.items()),
         )
 
+    def add_draw(self, charge: int, numbers: Sequence[int]) -> None:
+        text = json.dumps(list(numbers), separators=(",", ":"))
+        self._db.execute("INSERT INTO drawn (charge, numbers) VALUES (?, ?)", (charge, text))
+
+    def drawn(self, charge: int) -> list[int] | None:
+        if not self._keeps_draws:
+            return None
+        query = "SELECT numbers FROM drawn WHERE charge = ?"
+        found = self._db.execute(query, (charge,)).fetchone()
+        return None if found is None else _numbers(charge, found[0])
+
     def add_settlement(self, charge: int, digest: str) -> None:
         self._db.execute("INSERT INTO settlement (charge, digest) VALUES (?, ?)", (charge, digest))
 
@@ -276,6 +290,16 @@ def _charge(row: tuple[Any, ...]) -> Charge:
             certificate=certificate,
             digest=digest,
         )
+
+
+def _numbers(charge: int, text: Any) -> list[int]:
+    try:
+        numbers = json.loads(text)
+        if isinstance(numbers, list) and all(type(number) is int for number in numbers):
+            return numbers
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise FormatError("ledger", f"what was drawn for charge {charge} is damaged")
 
 
 def _cost(epsilon: Any, delta: Any, rho: Any, gaussian: Any) -> Cost:
@@ -313,7 +337,7 @@ def _commit(db: sqlite3.Connection, path: Path) -> None:
             path,
             f"could not be written to the end ({error})",
             "Look which charges are open before you try again.",
-            outcome="Nothing was drawn; whether it was charged is uncertain.",
+            outcome="Nothing was released; whether it was charged is uncertain.",
         ) from None
 
 

@@ -7,7 +7,8 @@ or the database of a service. A storage knows nothing about budgets; it keeps ro
   the sums and then writes new ones.
 - *Atomic.* After any exception inside a transaction, everything is as it was before.
 - *Durable.* When a writing transaction has been left without an error, it stays.
-- *Append-only.* Charges, shares, allowances and settlements are neither changed nor removed.
+- *Append-only.* Charges, what was drawn for them, shares, allowances and settlements are neither
+  changed nor removed.
 - *Exact.* Amounts are Fractions; keep them as text p/q (`Amount.to_text`), never as doubles.
 
 It raises a `LedgerError` if it cannot work, and a `FormatError` if something is damaged.
@@ -106,6 +107,12 @@ class Rows(Protocol):
         spent: Mapping[str, Amount],
     ) -> int:
         """A charge of all parties in `spent`, whose running sums become these; its number."""
+
+    def add_draw(self, charge: int, numbers: Sequence[int]) -> None:
+        """What was drawn for a charge: noise on it already, so that the charge has paid for it."""
+
+    def drawn(self, charge: int) -> list[int] | None:
+        """The same; None if nothing was kept for this charge."""
 
     def add_settlement(self, charge: int, digest: str) -> None:
         """The release of a charge that has none."""
