@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 # Tests run side by side; more threads would only get in each other's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # one of scikit-learn's checks asks for it
-os.environ["OSTRAKA_SITE"] = os.devnull + "/none"  # whoever runs the tests may have rules
+# Whoever runs the tests may have rules.
+os.environ.pop("OSTRAKA_SITE", None)
+os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir()) / "no-settings-of-ostraka")
 
 if find_spec("hypothesis"):  # the estimator's tests run without it, too
     from hypothesis import settings

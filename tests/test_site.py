@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostraka import AuxiliarySet, Poll, site
-from ostraka.errors import FormatError, ParameterError, RulesError
-from ostraka.site import ACCOUNT, Rules, Site, default_folder
+from ostraka.errors import FormatError, InputError, ParameterError, RulesError
+from ostraka.ledger import Budget, Ledger
+from ostraka.site import Rules, Site, default_folder
 
 PUBLIC = AuxiliarySet.scaled(np.random.default_rng(0).standard_normal((60, 3)), ("a", "b"))
 
@@ -64,15 +67,15 @@ def test_a_year_is_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     here = Site(tmp_path, STRICT)
     first, second, third = (asked(title=title) for title in "abc")
     for poll in (first, first, second):
-        here.charge(poll)  # a poll is counted once, however often it is answered
-    assert here.has_paid(first)
-    assert not here.has_paid(third)
-    with pytest.raises(RulesError, match=r"it costs .* and .* is left of this year"):
+        here.charge(poll, "me")  # a poll is counted once, however often it is answered
+    assert here.answered(first) == "me"
+    assert here.answered(third) is None
+    with pytest.raises(RulesError, match=r"it costs ε=1, and ε=\S+ is left of this year"):
         here.check(third)
     with pytest.raises(RulesError):
-        here.charge(third)
+        here.charge(third, "me")
     here.check(first)
-    assert here.ledger().spent(ACCOUNT).values == (2,)  # type: ignore[union-attr]
+    assert here.left().values == (0,)  # type: ignore[union-attr]
 
     class Later(site.datetime):  # type: ignore[name-defined, misc]
         @classmethod
@@ -80,33 +83,91 @@ def test_a_year_is_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             return super().now(tz).replace(year=3000)
 
     monkeypatch.setattr(site, "datetime", Later)
-    here.charge(third)
+    here.charge(third, "me")
     assert sorted(path.name[:6] for path in tmp_path.glob("*.db")) == ["spent-", "spent-"]
 
 
-def test_smaller_rules_hold_at_once_and_larger_ones_next_year(tmp_path: Path) -> None:
-    Site(tmp_path, STRICT).charge(asked(title="a"))
-    tighter = Site(tmp_path, replace(STRICT, epsilon_per_year=1.5))
-    with pytest.raises(RulesError, match="left of this year"):
-        tighter.check(asked(title="b"))
-    none_left = Site(tmp_path, replace(STRICT, epsilon_per_year=0.5))
-    assert none_left.left().values == (0,)  # type: ignore[union-attr]
-    larger = Site(tmp_path, replace(STRICT, epsilon_per_year=50.0))
-    larger.charge(asked(title="b"))
-    with pytest.raises(RulesError, match="left of this year"):
-        larger.check(asked(title="c"))
-    uncounted = Site(tmp_path, replace(STRICT, epsilon_per_year=None))
-    uncounted.charge(asked(title="c"))
+def test_a_second_name_is_refused(tmp_path: Path) -> None:
+    here = Site(tmp_path, STRICT)
+    here.charge(asked(), "Ward 1")
+    here.charge(asked(), " ward  1")
+    for step in (here.check, here.charge):
+        with pytest.raises(RulesError, match="answered it as 'ward 1', and a second name"):
+            step(asked(), "ward 2")
+
+
+def test_the_rules_of_the_moment_are_what_counts(tmp_path: Path) -> None:
+    for first, then in itertools.permutations(
+        [(1.0, None), (1.0, 1e-6), (1.5, 1e-5), (10.0, None), (10.0, 1e-4)], 2
+    ):
+        folder = tmp_path / f"{first}-{then}"
+        opened, changed = (
+            Site(folder, Rules(epsilon_per_year=epsilon, delta_per_year=delta))
+            for epsilon, delta in (first, then)
+        )
+        opened.save()
+        opened.charge(asked(title="a"), "me")
+        fits = then[0] >= 2.0
+        if fits:
+            changed.charge(asked(title="b"), "me")
+        else:
+            with pytest.raises(RulesError, match="left of this year"):
+                changed.charge(asked(title="b"), "me")
+        assert changed.left().values[0] == then[0] - 1 - fits  # type: ignore[union-attr]
+    uncounted = Site(tmp_path / "uncounted", Rules())
+    uncounted.charge(asked(), "me")
     assert uncounted.left() is None
+    assert not (tmp_path / "uncounted").exists()
+
+
+def test_less_than_was_spent_leaves_nothing(tmp_path: Path) -> None:
+    Site(tmp_path, STRICT).charge(asked(), "me")
+    assert Site(tmp_path, replace(STRICT, epsilon_per_year=0.5)).left().values == (0,)  # type: ignore[union-attr]
+
+
+def test_three_tenths_are_within_point_three(tmp_path: Path) -> None:
+    here = Site(tmp_path, Rules(epsilon_per_year=0.3))
+    for title in "abc":
+        here.charge(asked(0.1, title=title), "me")
+    with pytest.raises(RulesError):
+        here.charge(asked(0.001, title="d"), "me")
 
 
 def test_delta_is_counted_too(tmp_path: Path) -> None:
-    rules = Rules(epsilon_per_year=10.0, delta_per_year=1.5e-6)
-    here = Site(tmp_path, rules)
-    here.charge(asked(method="moments", delta=1e-6))
+    here = Site(tmp_path, Rules(epsilon_per_year=10.0, delta_per_year=1.5e-6))
+    here.charge(asked(method="moments", delta=1e-6), "me")
     here.check(asked())
     with pytest.raises(RulesError, match="left of this year"):
         here.check(asked(method="moments", delta=1e-6, title="more"))
+
+
+def test_two_at_once_cannot_both_have_the_rest(tmp_path: Path) -> None:
+    """Nor do they stumble over an account that the other one is making."""
+    here = Site(tmp_path, Rules(epsilon_per_year=1.0))
+    polls = [asked(title=str(n)) for n in range(8)]
+
+    def answer(poll: Poll) -> bool:
+        try:
+            here.charge(poll, "me")
+        except RulesError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(answer, polls)) == 1
+        assert all(pool.map(answer, [poll for poll in polls if here.answered(poll)] * 8))
+    assert len(here.ledger().history()) == 1  # type: ignore[union-attr]
+    assert not list(tmp_path.glob(".spent*"))
+
+
+def test_another_ledger_in_its_place_is_refused(tmp_path: Path) -> None:
+    here = Site(tmp_path, STRICT)
+    Ledger.create(here.files()[1], Budget(rho=5.0))
+    with pytest.raises(FormatError, match="not made by ostraka policy"):
+        here.charge(asked(), "me")
+    here.files()[1].write_bytes(b"")
+    with pytest.raises(FormatError, match=r"spent-\d+\.db.* it is empty"):
+        here.check(asked())
 
 
 @pytest.mark.parametrize(
@@ -117,6 +178,8 @@ def test_delta_is_counted_too(tmp_path: Path) -> None:
         {"epsilon_per_year": -1.0},
         {"delta_per_year": 1e-6},
         {"delta_per_year": 2.0, "epsilon_per_year": 1.0},
+        {"delta_per_year": 1.0, "epsilon_per_year": 1.0},
+        {"epsilon_per_year": 1e300},
         {"least_parties": 1},
         {"methods": ("cells", "magic")},
         {"methods": ()},
@@ -143,6 +206,7 @@ def test_rules_that_make_no_sense(wrong: dict[str, Any]) -> None:
         '{"ostraka":"rules 1","methods":"cells"}',
         '{"ostraka":"rules 1","methods":[["cells"]]}',
         '{"ostraka":"rules 1","least_parties":2.5}',
+        '{"ostraka":"rules 1","epsilon_per_poll":1.0,"epsilon_per_poll":9.0}',
     ],
 )
 def test_damaged_rules_are_refused_and_not_ignored(tmp_path: Path, text: str) -> None:
@@ -158,11 +222,38 @@ def test_noise_is_no_set_of_rules(data: bytes) -> None:
 
 
 def test_where_rules_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OSTRAKA_SITE", str(tmp_path))
-    assert default_folder() == tmp_path
-    assert Site.find() is None
+    monkeypatch.setenv("OSTRAKA_SITE", "~/rules")
+    assert default_folder() == Path.home() / "rules"
     monkeypatch.delenv("OSTRAKA_SITE")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert default_folder() == tmp_path / "ostraka"
     monkeypatch.delenv("XDG_CONFIG_HOME")
     assert default_folder() == Path.home() / ".config" / "ostraka"
+
+    def homeless() -> Path:
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert default_folder() is None
+    assert Site.find() is None
+
+
+def test_rules_that_are_named_must_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Site.find() is None, "nobody named any"
+    with pytest.raises(InputError, match=r"There are no rules in .* Make some"):
+        Site.find(tmp_path)
+    monkeypatch.setenv("OSTRAKA_SITE", str(tmp_path / "typo"))
+    with pytest.raises(InputError, match="There are no rules in"):
+        Site.find()
+    monkeypatch.delenv("OSTRAKA_SITE")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "ostraka").mkdir()
+    assert Site.find() is None
+    (tmp_path / "ostraka" / "rules.json").symlink_to(tmp_path / "gone")
+    with pytest.raises(InputError, match="There are no rules in"):
+        Site.find()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Not a directory"):
+        Site.find(tmp_path / "file")

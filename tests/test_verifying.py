@@ -154,14 +154,28 @@ class TestEvaluations:
         poll = Poll.evaluate(judged, epsilon=1.0, parties=10)
         stated = replace(released(poll).evaluations[0], keep_back=5)
         forged = judged.add_evaluation(stated, Release)
-        with pytest.raises(FormatError, match="of other rows than the poll asked for"):
-            check_release(forged, poll)
+        for asked_for in (None, poll):
+            with pytest.raises(FormatError, match="of other rows than were kept back"):
+                check_release(forged, asked_for)
 
     def test_twice(self) -> None:
         evaluated = released(Poll.evaluate(released(asked(method="cells")), epsilon=1.0, parties=9))
         twice = evaluated.add_evaluation(evaluated.evaluations[0], Release)
-        with pytest.raises(FormatError, match="it has the same evaluation twice"):
+        with pytest.raises(FormatError, match="it has two evaluations by one poll"):
             check_release(twice)
+
+    def test_by_a_poll_that_was_asked_once(self) -> None:
+        poll = Poll.evaluate(released(asked(method="cells")), epsilon=1.0, parties=10)
+        found = released(poll)
+        stated = found.evaluations[0]
+        cheaper = replace(stated.certificate, epsilon=0.1, round_epsilon=0.1, noise_scale=20.0)
+        forged = found.add_evaluation(replace(stated, certificate=cheaper), Release)
+        with pytest.raises(FormatError, match="it has two evaluations by one poll"):
+            check_release(forged)
+        alone = poll.judged.add_evaluation(forged.evaluations[1], Release)  # type: ignore[union-attr]
+        check_release(alone)
+        with pytest.raises(FormatError, match="does not follow from the poll"):
+            check_release(alone, poll)
 
     def test_that_protects_somebody_else(self) -> None:
         judged = released(asked(method="cells"))

@@ -7,24 +7,39 @@
 What is checked: a poll's promise, its method and how many parties it waits for; and what the site
 has answered before. No row is looked at, so whether a site answers tells nothing of its data.
 
-A poll is counted once, before its contribution leaves, however often it is answered: it adds up
-each party once, and is one release. A coordinator who releases it twice spends twice, which no site
-can see; the poll's ledger can. Years are calendar years in UTC, by the machine's clock.
+A poll is counted once, before its contribution leaves, however often it is answered under one name:
+it adds up each party once, and is one release. Under a second name the same rows would be in it
+twice, so that is refused. A coordinator who releases a poll twice spends twice, which no site can
+see; the poll's ledger can. Years are calendar years in UTC, by the machine's clock.
+
+The rules of the moment are what counts: the ledger itself has no limit. Whether a poll still fits
+is decided in the very transaction that counts it, so that two processes cannot both have the rest.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
+import tempfile
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, Self, final
 
-from ostraka.errors import FormatError, ParameterError, RulesError, count, naming_file, number
+from ostraka.errors import (
+    FormatError,
+    InputError,
+    ParameterError,
+    RulesError,
+    count,
+    naming_file,
+    number,
+)
 from ostraka.files import read_regular, write_atomically
-from ostraka.ledger import Amount, Budget, Cost, Ledger
+from ostraka.ledger import Amount, Budget, Charge, Cost, Ledger, Rows
+from ostraka.ledger.book import add_up
+from ostraka.party.names import canonical
 from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.promise import MOST_PARTIES
@@ -37,6 +52,10 @@ FILE: Final = "rules.json"
 LARGEST: Final = 100_000
 ACCOUNT: Final = "this site"
 """Whatever the site is called in a poll, it has one account: all of its rows are the same ones."""
+MOST: Final = 1e6
+UNLIMITED: Final = Budget(epsilon=1e9, delta=1.0 - 2.0**-53)
+ROOM: Final = 1 + Fraction(1, 10**9)
+"""So that 0.1 three times is within 0.3, whatever doubles are."""
 
 
 @final
@@ -57,9 +76,9 @@ class Rules:
     def __post_init__(self) -> None:
         for name in ("epsilon_per_poll", "epsilon_per_year", "delta_per_year"):
             given = getattr(self, name)
-            most = 1.0 if name.startswith("delta") else math.inf
-            if given is not None and not 0.0 < number(name, given, 0.0, most) < math.inf:
-                raise ParameterError(name, got=given, allowed="a number above 0")
+            below = 1.0 if name.startswith("delta") else MOST
+            if given is not None and not 0.0 < number(name, given, 0.0, MOST) < below:
+                raise ParameterError(name, got=given, allowed=f"above 0 and below {below:g}")
         if self.delta_per_year is not None and self.epsilon_per_year is None:
             allowed = "together with epsilon_per_year: both are counted in one account"
             raise ParameterError("delta_per_year", got=self.delta_per_year, allowed=allowed)
@@ -157,71 +176,86 @@ class Site:
 
     @classmethod
     def find(cls, folder: str | os.PathLike[str] | None = None) -> Self | None:
-        """The site in this folder, or in the usual one; None if there are no rules."""
+        """The site in this folder; or in the usual one, None if there are no rules there.
+
+        Rules that somebody names and that are not there would protect nobody: they are refused.
+        """
+        named = folder is not None or bool(os.environ.get(VARIABLE))
         place = default_folder() if folder is None else Path(folder)
-        path = place / FILE
-        if not path.exists():
+        if place is None:
             return None
-        with naming_file(path):
-            return cls(place, Rules.from_bytes(read_regular(path, "set of rules", LARGEST)))
+        path = place / FILE
+        try:
+            with naming_file(path):
+                held = Rules.from_bytes(read_regular(path, "set of rules", LARGEST))
+        except FileNotFoundError:
+            if named or os.path.lexists(path):
+                raise InputError(
+                    f"There are no rules in {place}.",
+                    f"Make some: ostraka policy set --site {place} ..., or name no folder.",
+                ) from None
+            return None
+        return cls(place, held)
 
     def save(self) -> None:
         """Write the rules; what was spent stays."""
         self.folder.mkdir(parents=True, exist_ok=True)
         write_atomically(self.folder / FILE, self.rules.to_bytes())
 
-    def check(self, poll: Poll) -> None:
+    def check(self, poll: Poll, party: str | None = None) -> None:
         """Refuse a poll against the rules, or one that this year's account cannot pay."""
         self.rules.check(poll)
-        left = self.left()
-        if left is None or self.has_paid(poll):
-            return
-        asked = _cost(poll).amount(left.kind)
-        if not asked.fits(left):
-            raise RulesError([f"it costs {asked}, and {left} is left of this year"])
+        if (limit := self._limit()) is not None and (ledger := self.ledger()) is not None:
+            with ledger.storage.transaction(write=False) as rows:
+                _afford(rows, poll, party, limit)
+        elif limit is not None:
+            _fit(Amount.zero(limit.kind), poll, limit)
 
-    def charge(self, poll: Poll) -> None:
+    def charge(self, poll: Poll, party: str) -> None:
         """Count a poll that is going to be answered; call it before anything leaves."""
-        self.check(poll)
-        if self.rules.epsilon_per_year is None or self.has_paid(poll):
+        self.rules.check(poll)
+        limit = self._limit()
+        if limit is None:
             return
-        ledger = self.ledger()
-        if ledger is None:
-            with contextlib.suppress(FileExistsError):  # somebody else has just made it
-                Ledger.create(self._path(), self._budget(), self.rules.protects)
-            ledger = Ledger(self._path())
-        ledger.charge([ACCOUNT], _cost(poll), note=poll.digest)
+        ledger = self.ledger() or self._make_ledger()
+        with ledger.storage.transaction(write=True) as rows:
+            spent = _afford(rows, poll, party, limit)
+            if spent is not None:
+                rows.add_charge(
+                    day=datetime.now(UTC).date().isoformat(),
+                    cost=_cost(poll),
+                    note=_note(poll, party),
+                    certificate=None,
+                    spent={ACCOUNT: spent},
+                )
 
-    def has_paid(self, poll: Poll) -> bool:
-        """Whether the poll was answered before, this year."""
+    def answered(self, poll: Poll) -> str | None:
+        """Under which name the poll was answered, this year; None if it was not."""
         ledger = self.ledger()
-        return ledger is not None and any(one.note == poll.digest for one in ledger.history())
+        return None if ledger is None else _name_in(ledger.history(), poll)
 
     def left(self) -> Amount | None:
-        """What may still be given away this year; None if nothing is counted.
-
-        A year's account is opened with the rules of that day. Smaller ones hold at once, larger
-        ones from the next year on.
-        """
-        if self.rules.epsilon_per_year is None:
-            return None
-        wanted, ledger = self._budget().amount, self.ledger()
-        if ledger is None:
-            return wanted
-        account = ledger.account(ACCOUNT)
-        if self.holds_back(account.budget):
-            return account.left
-        return wanted - account.spent if account.spent.fits(wanted) else Amount.zero(wanted.kind)
-
-    def holds_back(self, opened: Amount) -> bool:
-        """Whether this year's account allows less than the rules do now."""
-        wanted = self._budget().amount
-        return wanted.kind is not opened.kind or not wanted.fits(opened)
+        """What may still be given away this year; None if nothing is counted."""
+        limit, ledger = self._limit(), self.ledger()
+        if limit is None or ledger is None:
+            return None if limit is None else self._budget().amount
+        wanted, spent = self._budget().amount, _as(limit, ledger.spent(ACCOUNT))
+        return wanted - spent if spent.fits(wanted) else Amount.zero(wanted.kind)
 
     def ledger(self) -> Ledger | None:
         """This year's account; None until the first poll is counted."""
         path = self._path()
-        return Ledger(path) if path.exists() else None
+        if not os.path.lexists(path):
+            return None
+        with naming_file(path):
+            found = Ledger(path)
+            if found.budget.kind is not UNLIMITED.kind:
+                raise FormatError("ledger", "it was not made by ostraka policy")
+        return found
+
+    def files(self) -> tuple[Path, ...]:
+        """What nobody should write over."""
+        return self.folder / FILE, self._path()
 
     def _path(self) -> Path:
         return self.folder / f"spent-{datetime.now(UTC).year}.db"
@@ -229,14 +263,74 @@ class Site:
     def _budget(self) -> Budget:
         return Budget(epsilon=self.rules.epsilon_per_year, delta=self.rules.delta_per_year)
 
+    def _limit(self) -> Amount | None:
+        if self.rules.epsilon_per_year is None:
+            return None
+        wanted = self._budget().amount
+        return Amount(wanted.kind, tuple(value * ROOM for value in wanted.values))
 
-def default_folder() -> Path:
-    """Where a site's rules are: what OSTRAKA_SITE names, else in the user's own settings."""
-    named = os.environ.get("OSTRAKA_SITE")
+    def _make_ledger(self) -> Ledger:
+        """Whole, or not at all: made beside its place, and put there if nobody was faster."""
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix=".spent-") as beside:
+            made = Path(beside) / "new.db"
+            Ledger.create(made, UNLIMITED, "person")
+            with contextlib.suppress(FileExistsError):
+                os.link(made, self._path())
+        return Ledger(self._path())
+
+
+VARIABLE: Final = "OSTRAKA_SITE"
+
+
+def default_folder() -> Path | None:
+    """Where a site's rules are: what OSTRAKA_SITE names, else in the user's own settings.
+
+    None for a user who has no place for settings.
+    """
+    named = os.environ.get(VARIABLE)
     if named:
-        return Path(named)
+        return Path(named).expanduser()
     settings = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(settings) if settings else Path.home() / ".config") / "ostraka"
+    try:
+        return (Path(settings) if settings else Path.home() / ".config") / "ostraka"
+    except RuntimeError:
+        return None
+
+
+def _afford(rows: Rows, poll: Poll, party: str | None, limit: Amount) -> Amount | None:
+    """What will be spent after this poll, which must fit; None if it is counted already."""
+    add_up(rows)
+    before = _name_in(rows.charges(), poll)
+    if before is not None and party is not None and canonical(party) != before:
+        raise RulesError(
+            [f"you have answered it as {before!r}, and a second name would count your rows twice"]
+        )
+    if before is not None:
+        return None
+    (account,) = rows.accounts([ACCOUNT])
+    _fit(_as(limit, account.spent), poll, limit)
+    return account.spent + _cost(poll).amount(account.spent.kind)
+
+
+def _fit(spent: Amount, poll: Poll, limit: Amount) -> None:
+    asked = _cost(poll).amount(limit.kind)
+    if not (spent + asked).fits(limit):
+        left = limit - spent if spent.fits(limit) else Amount.zero(limit.kind)
+        raise RulesError([f"it costs {asked}, and {left} is left of this year"])
+
+
+def _as(limit: Amount, spent: Amount) -> Amount:
+    """Of ε and δ what is limited. (With a limit for ε alone there are no polls with a δ.)"""
+    return Amount(limit.kind, spent.values[: len(limit.values)])
+
+
+def _note(poll: Poll, party: str) -> str:
+    return f"{poll.digest} {canonical(party)}"
+
+
+def _name_in(charges: list[Charge], poll: Poll) -> str | None:
+    notes = (charge.note.split(" ", 1) for charge in charges)
+    return next((name for digest, name in notes if digest == poll.digest), None)
 
 
 def _cost(poll: Poll) -> Cost:

@@ -74,16 +74,21 @@ def canonical_json(content: Any) -> str:
 
 
 def parse_json(text: str, what: str) -> dict[str, Any]:
-    """A JSON object; NaN and infinities are refused."""
+    """A JSON object; NaN, infinities, and a name that stands twice are refused."""
 
-    def refuse(constant: str) -> float:
+    def refuse(constant: str) -> Any:
         raise ValueError(constant)
 
     def finite(number: str) -> float:
         return found if math.isfinite(found := float(number)) else refuse(number)
 
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return held if len(held := dict(pairs)) == len(pairs) else refuse("a name twice")
+
     try:
-        content = json.loads(text, parse_constant=refuse, parse_float=finite)
+        content = json.loads(
+            text, parse_constant=refuse, parse_float=finite, object_pairs_hook=once
+        )
     except (ValueError, RecursionError):
         raise FormatError(what, "it is not JSON") from None
     if not isinstance(content, dict):

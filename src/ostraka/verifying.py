@@ -61,8 +61,11 @@ def check_release(release: Release, poll: Poll | None = None) -> None:
     """Refuse a release that promises more than its noise gives, or that the poll does not give."""
     for each in release.certificates:
         check_noise(each)
-    if len({each.digest for each in release.evaluations}) < len(release.evaluations):
-        raise _made_up("it has the same evaluation twice")
+    polls = [each.certificate.poll for each in release.evaluations]
+    if len(set(polls)) < len(polls):
+        raise _made_up("it has two evaluations by one poll")
+    if any(each.keep_back != release.keep_back for each in release.evaluations):
+        raise _made_up("an evaluation is of other rows than were kept back")
     if poll is not None:
         check_follows(release, poll)
 
@@ -84,13 +87,22 @@ def check_follows(release: Release, poll: Poll) -> None:
 
     A poll that evaluates leads to a statement on the release.
     """
-    promised = next((each for each in release.certificates if each.poll == poll.digest), None)
-    if promised is None:
+    promised = [each for each in release.certificates if each.poll == poll.digest]
+    if not promised:
         raise InputError(
             f"The release comes from the poll {str(release.certificate.poll)[:12]}..., and this is "
             f"the poll {poll.digest[:12]}....",
             "Give the poll's very file: another version of it is another poll.",
         )
+    for each in promised:
+        _check_promised(each, poll)
+    if poll.judged is None:
+        _check_about(release.model.task, release.keep_back, poll)
+    elif poll.judged.digest != release.digest:
+        raise _made_up("the poll evaluates another release")
+
+
+def _check_promised(promised: Certificate, poll: Poll) -> None:
     due = plain(poll.certificate(promised.parties, promised.persons))
     wrong = sorted(name for name, value in plain(promised).items() if value != due[name])
     if wrong:
@@ -98,14 +110,6 @@ def check_follows(release: Release, poll: Poll) -> None:
     if poll.roll is not None and promised.parties > len(poll.roll):
         asked = f"its poll asked {len(poll.roll)}"
         raise _made_up(f"it says that {promised.parties} parties took part, and {asked}")
-    if poll.judged is None:
-        _check_about(release.model.task, release.keep_back, poll)
-        return
-    for each in release.evaluations:
-        if each.certificate.poll == poll.digest and each.keep_back != poll.keep_back:
-            raise _made_up("its evaluation is of other rows than the poll asked for")
-    if poll.judged.digest != release.digest:
-        raise _made_up("the poll evaluates another release")
 
 
 def _check_about(task: Task, keep_back: int | None, poll: Poll) -> None:

@@ -21,7 +21,7 @@ def run(folder: Path, words: str) -> tuple[int, str, str]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: Any) -> Path:
-    monkeypatch.setenv("OSTRAKA_SITE", str(tmp_path / "site"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
     rng = np.random.default_rng(0)
     make_patients(100, rng).drop(columns="outcome").to_csv(tmp_path / "public.csv", index=False)
     make_patients(30, rng).to_csv(tmp_path / "own.csv", index=False)
@@ -63,23 +63,47 @@ def test_rules_are_heeded_before_anything_leaves(folder: Path) -> None:
     code, said, _ = run(folder, "policy show")
     assert "after 1 poll" in said
     assert run(folder, contribute("small", "--force"))[0] == 0, "counted once"
-    assert "It was counted already." in run(folder, "policy check small.poll")[1]
+    assert (
+        "It was counted already, when you answered as 'me'."
+        in run(folder, "policy check small.poll")[1]
+    )
     code, _, said = run(folder, contribute("second"))
     assert code == EXIT_CODES[RulesError]
     assert "left of this year" in said
     assert not (folder / "second.contribution").exists()
 
 
-def test_larger_rules_wait_for_the_next_year(folder: Path) -> None:
-    run(folder, "policy set --epsilon-per-year 1")
-    run(folder, contribute("small"))
-    _, said, _ = run(folder, "policy set --epsilon-per-year 9")
-    assert "Larger rules hold from next year on" in said
+def test_what_contribute_says_of_rules(folder: Path) -> None:
+    assert "You have none (ostraka policy), so every poll" in run(folder, contribute("small"))[1]
+    run(folder, "policy set --epsilon-per-year 3")
+    said = run(folder, contribute("small", "--force"))[1]
+    assert "They allow this poll. Left of this year: ε=2." in said
+    code, _, said = run(
+        folder, contribute("small", "--force").replace("--party me", "--party another")
+    )
+    assert code == EXIT_CODES[RulesError]
+    assert "you have answered it as 'me'" in said
+
+
+def test_rules_are_not_written_over(folder: Path) -> None:
+    run(folder, "policy set --epsilon-per-year 3")
+    site = folder / "settings" / "ostraka"
+    rules = (site / "rules.json").read_bytes()
+    words = contribute("small", "--force").replace("small.contribution", str(site / "rules.json"))
+    code, _, said = run(folder, words)
+    assert code == 18
+    assert "not the poll, the data, the model or your rules" in said
+    assert (site / "rules.json").read_bytes() == rules
+    assert run(folder, "policy set --epsilon-per-year 1 --delta-per-year 1")[0] == 18
+    assert (site / "rules.json").read_bytes() == rules
 
 
 def test_rules_elsewhere_and_damaged(folder: Path) -> None:
     run(folder, "policy set --epsilon-per-poll 0.5 --site other")
     assert run(folder, contribute("small", "--site other"))[0] == EXIT_CODES[RulesError]
+    code, _, said = run(folder, contribute("small", "--site typo"))
+    assert code == 19
+    assert "There are no rules in typo." in said
     (folder / "other" / "rules.json").write_text("{}")
     code, _, said = run(folder, contribute("small", "--site other"))
     assert code == 20

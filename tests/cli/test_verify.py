@@ -137,7 +137,13 @@ def test_nothing_is_replaced_unasked(folder: Path) -> None:
     shutil.copy(folder / "m.ostraka", folder / "other.ostraka")
     (folder / "other.key").rename(folder / "other.ostraka.sig")
     said, _ = refuse(folder, "sign other.ostraka --key other.ostraka.sig --force")
-    assert "a file that is not the key, or what is signed" in said
+    assert "a file that is not the key, the poll, the ledger or what is signed" in said
+    run(folder, "ledger init n.ostraka.sig --epsilon 5")
+    kept = (folder / "n.ostraka.sig").read_bytes()
+    paid = "release stay.poll inbox --out n.ostraka --ledger n.ostraka.sig"
+    said, _ = refuse(folder, f"{paid} --key coordinator.key --force")
+    assert "a file that is not the key, the poll, the ledger or what is signed" in said
+    assert (folder / "n.ostraka.sig").read_bytes() == kept
     assert (folder / "other.ostraka.sig").read_bytes() == secret
     said, _ = refuse(
         folder, "release stay.poll inbox --out coordinator.key --key coordinator.key --force"

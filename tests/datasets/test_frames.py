@@ -136,3 +136,10 @@ def test_an_entry_that_pandas_cannot_hold_moves_no_other(tmp_path: Path) -> None
         first = dt.date(1970, 1, 1) if name == "late" else dt.time(0, 0, 0, 5)
         assert found[name].tolist()[0] == first
     assert found["late"].tolist()[1] is UNREADABLE
+
+
+def test_files_that_are_odd_throughout_are_read(path: Path) -> None:
+    assert read(path, "\n\na,b\n1,x\n2,y\n")["b"].tolist() == ["x", "y"]
+    assert read(path, "a,b,\n1,x,,\n2,y,,\n")["b"].tolist() == ["x", "y"]
+    long = "x" * 200_000
+    assert read(path, f'a,b\n1,"{long}"\n2,y\n')["b"].tolist() == [long, "y"]

@@ -96,41 +96,49 @@ def contribute(
     If you have rules (ostraka policy), a poll that breaks them is refused before that.
     """
     from ostraka.errors import ParameterError
-    from ostraka.files import check_distinct, check_new
+    from ostraka.files import check_distinct, check_new, check_writable
     from ostraka.poll import Poll
     from ostraka.site import Site
 
     poll, rules = Poll.load(file), Site.find(site)
     if rules is not None:
-        rules.check(poll)
+        rules.check(poll, party)
     if not check:
         needed = {"--party": (party, "your name in the poll"), "--out": (out, "a file to write")}
         for name, (given, what) in needed.items():
             if given is None:
                 raise ParameterError(name, got=None, allowed=f"{what}; or else --check")
         assert out is not None
+        own = () if rules is None else rules.files()
         check_new(out, force)
-        check_distinct(out, (file, data, model), "the poll, the data or the model")
+        check_writable(out)
+        check_distinct(
+            out, (file, data, model, *own), "the poll, the data, the model or your rules"
+        )
     if model is not None:
         _check_alone(data, label_column, person_column, local)
         made = _from_model(poll, model, party or "check", trust or [])
-        _count(rules, poll, check)
-        _report(poll, made, f"the classifier {model.name}", None if check else out)
+        allowed = _count(rules, poll, None if check else party)
+        _report(poll, made, f"the classifier {model.name}", None if check else out, allowed)
         return
     table = _read(poll, data, label_column, person_column)
     if check:
         _fits(poll, table, file)
     else:
         made = _from_rows(poll, table, str(party), local, jobs)
-        _count(rules, poll, check)
-        _report(poll, made, f"{_say_rows(table)} in {Path(str(data)).name}", out)
+        allowed = _count(rules, poll, party)
+        _report(poll, made, f"{_say_rows(table)} in {Path(str(data)).name}", out, allowed)
     _warn(poll, table, person_column)
 
 
-def _count(rules: Site | None, poll: Poll, check: bool) -> None:
-    """In the site's own account, before anything is written that could leave."""
-    if rules is not None and not check:
-        rules.charge(poll)
+def _count(rules: Site | None, poll: Poll, party: str | None) -> str:
+    """In the site's own account, before anything is written that could leave; and what to say."""
+    if rules is None:
+        return "You have none (ostraka policy), so every poll is answered."
+    if party is not None:
+        rules.charge(poll, party)
+    left = rules.left()
+    return "They allow this poll." + ("" if left is None else f" Left of this year: {left}.")
 
 
 def _check_alone(data: Path | None, *others: Any) -> None:
@@ -288,7 +296,7 @@ def _say_used(poll: Poll) -> str:
     return f", of which one in {poll.keep_back}, kept back from learning, is used"
 
 
-def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> None:
+def _report(poll: Poll, made: Contribution, source: str, out: Path | None, allowed: str) -> None:
     from ostraka.cli.screen import print_answers
     from ostraka.expect.describe import describe, say_sent
 
@@ -311,6 +319,7 @@ def _report(poll: Poll, made: Contribution, source: str, out: Path | None) -> No
             "What leaves my machine?": f"{what}: {size:,} bytes in all, with your name, "
             f"{made.party}. No row, no column and no file of yours.",
             **{question: asked[question] for question in kept},
+            "And my own rules?": allowed,
             "What next?": written,
         }
     )

@@ -10,7 +10,7 @@ import typer
 from ostraka.cli.choices import PARTY, UnitName
 from ostraka.cli.help import Command, Group, examples, option
 from ostraka.cli.options import SITE
-from ostraka.cli.screen import print_answers, print_mind
+from ostraka.cli.screen import print_answers
 
 if TYPE_CHECKING:
     from ostraka.site import Site
@@ -84,6 +84,7 @@ def set_rules(
 ) -> None:
     """Set all rules anew. What is not named is allowed, but for polls with a δ or for persons."""
     from ostraka.cli.words import words
+    from ostraka.errors import ParameterError
     from ostraka.site import Rules, Site, default_folder
 
     rules = Rules(
@@ -94,7 +95,10 @@ def set_rules(
         methods=None if methods is None else tuple(words(methods)),
         protects=protects.value,
     )
-    made = Site(default_folder() if site is None else site, rules)
+    folder = default_folder() if site is None else site
+    if folder is None:
+        raise ParameterError("--site", got=None, allowed="a folder: you have none for settings")
+    made = Site(folder, rules)
     made.save()
     _print(made)
 
@@ -126,20 +130,17 @@ def check(
         typer.echo(NO_RULES)
         return
     found.check(poll)
-    paid = " It was counted already." if found.has_paid(poll) else ""
+    before = found.answered(poll)
+    paid = "" if before is None else f" It was counted already, when you answered as {before!r}."
     typer.echo(f"Your rules allow this poll.{paid} Nothing was counted and nothing was written.")
 
 
 def _print(site: Site) -> None:
+    from ostraka.public.promise import plural
+
     left, ledger = site.left(), site.ledger()
     counted = {}
     if left is not None:
         n = 0 if ledger is None else len(ledger.history())
-        polls = "poll" if n == 1 else "polls"
-        counted = {"Left of this year": f"{left}, after {n} {polls}"}
+        counted = {"Left of this year": f"{left}, after {plural('poll', n)}"}
     print_answers({"Rules": str(site.folder), **site.rules.describe(), **counted})
-    opened = None if ledger is None else ledger.budget
-    if opened is not None and site.rules.epsilon_per_year is not None and site.holds_back(opened):
-        print_mind(
-            f"This year's account was opened with {opened}. Larger rules hold from next year on."
-        )

@@ -112,7 +112,7 @@ def release(
         _check_out(out, force, file, ledger, key)
     secret = None if key is None else SecretKey.load(key)  # before anybody pays
     if out is not None and key is not None and secret is not None:
-        check_place(out, key, secret, force=force)
+        check_place(out, key, secret, force=force, others=(file, ledger))
     poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
     tally = _count(poll, inbox, trust or [], console)

@@ -45,7 +45,9 @@ def sign(
     write_signature(content, file, secret)
 
 
-def check_place(file: Path, key: Path, secret: SecretKey, *, force: bool) -> None:
+def check_place(
+    file: Path, key: Path, secret: SecretKey, *, force: bool, others: tuple[Path | None, ...] = ()
+) -> None:
     """Refuse to replace the key, or what may be the signature of somebody else."""
     from ostraka.errors import FormatError
     from ostraka.files import check_distinct, check_new, check_writable
@@ -53,7 +55,8 @@ def check_place(file: Path, key: Path, secret: SecretKey, *, force: bool) -> Non
     from ostraka.signing.signature import path_of
 
     place = path_of(file)
-    check_distinct(place, (key, file), "the key, or what is signed", "signature")
+    kept = "the key, the poll, the ledger or what is signed"
+    check_distinct(place, (key, file, *others), kept, "signature")
     check_writable(place)
     with contextlib.suppress(FormatError):  # nobody knows what it is
         force = force or (place.is_file() and Signature.load(place).key == secret.public)

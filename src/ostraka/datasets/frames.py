@@ -71,7 +71,7 @@ def read_cells(path: Path, kind: str) -> tuple[Any, str]:
             return _read_parquet(path), ","
         content = read_content(path).removeprefix(BOM)
         delimiter = _find_delimiter(content)
-        return _parse_csv(content, delimiter, next(_lines(content, delimiter), [])), delimiter
+        return _parse_csv(content, delimiter, _names(content, delimiter)), delimiter
 
 
 @contextlib.contextmanager
@@ -124,7 +124,7 @@ def _parse_csv(
 ) -> Any:
     import pyarrow as pa
 
-    twice = [name for name, n in Counter(next(_lines(content, delimiter), [])).items() if n > 1]
+    twice = [name for name, n in Counter(_names(content, delimiter)).items() if n > 1]
     if twice:
         raise ValueError(f"its first line names {list_names(twice)} more than once")
     _refuse_odd_quotes(content, delimiter)
@@ -153,18 +153,24 @@ def _lines(content: bytes, delimiter: str) -> Iterator[list[str]]:
     return csv.reader(text, delimiter=delimiter)
 
 
+def _names(content: bytes, delimiter: str) -> list[str]:
+    """The first line that is not empty."""
+    return next(filter(None, _lines(content, delimiter)), [])
+
+
 def _refuse_odd_rows(content: bytes, delimiter: str) -> None:
     """Refuse a row that was cut off, because pandas would take the rest for gaps; and one that ends
     in a delimiter where others do not, which says that the row is odd, not its file.
     """
-    lines = _lines(content, delimiter)
-    n_names = len(next(lines, []))
-    widths = set[int]()
-    for number, fields in enumerate(lines, start=2):
-        if 0 < len(fields) < n_names:
-            raise ValueError(f"row {number} has {len(fields)} of {n_names} fields: was it cut off?")
+    n_names, widths = None, set[int]()
+    for number, fields in enumerate(_lines(content, delimiter), start=1):
         if not fields:
             continue
+        if n_names is None:
+            n_names = len(fields)
+            continue
+        if len(fields) < n_names:
+            raise ValueError(f"row {number} has {len(fields)} of {n_names} fields: was it cut off?")
         widths.add(len(fields))
         if len(widths) > 1:
             raise ValueError(f"row {number} has another number of fields than the rows before it")
@@ -184,6 +190,8 @@ def _refuse_odd_quotes(content: bytes, delimiter: str) -> None:
         for _ in csv.reader(text, delimiter=delimiter, strict=True):
             number += 1
     except csv.Error as error:
+        if "field limit" in str(error):
+            return  # a long field; this reader gives up, and the others do not
         problem = f"row {number + 1} has a quote that does not end its field, or is not closed"
         raise ValueError(f"{problem}: {error}") from None
 
@@ -200,7 +208,7 @@ def _read_by_arrow(
 ) -> Any:
     import pyarrow as pa
 
-    names = next(_lines(content, delimiter), [])
+    names = _names(content, delimiter)
     if not names:
         raise pa.ArrowInvalid("without names there is nothing to read; pandas says so")
     types = {name: pa.string() for name in texts if name in names}
@@ -249,7 +257,7 @@ def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str) -> Any
     import pandas as pd
 
     exact = {} if _version(pd.__version__) >= (3, 1) else {"float_precision": "round_trip"}
-    names = next(_lines(content, delimiter), [])
+    names = _names(content, delimiter)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
@@ -257,7 +265,7 @@ def _read_by_pandas(content: bytes, texts: Sequence[str], delimiter: str) -> Any
             sep=delimiter,
             low_memory=False,
             index_col=False,
-            usecols=names,  # an empty field at the end of every row is none
+            usecols=range(len(names)),  # an empty field at the end of every row is none
             dtype=dict.fromkeys(texts, str),
             keep_default_na=False,
             na_values={name: [""] if name in texts else GAPS for name in names},
