@@ -627,19 +627,27 @@ class TestLedger:
         )
         assert ledger.history() == []
 
-    def test_a_crash_after_the_charge_leaves_it_standing(
-        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("place", "n_charged"),
+        [
+            ("ostraka.mechanism.laplace.DiscreteLaplace.publish", 0),
+            ("ostraka.publishing._settle", 1),
+        ],
+        ids=["in the draw", "after the charge"],
+    )
+    def test_a_crash_costs_nothing_or_leaves_the_charge_standing(
+        self, place: str, n_charged: int, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def crash(*_: object) -> None:
-            raise KeyboardInterrupt
+            raise SystemExit
 
-        monkeypatch.setattr("ostraka.mechanism.laplace.DiscreteLaplace.publish", crash)
-        with pytest.raises(KeyboardInterrupt):
+        monkeypatch.setattr(place, crash)
+        with pytest.raises(SystemExit):
             PrivateClassifier("cells", 1.5, ledger=ledger).fit(
                 X, Y, parties=PARTIES, auxiliary=PUBLIC
             )
-        assert len(ledger.open_charges()) == 1
-        assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.5
+        assert len(ledger.open_charges()) == n_charged
+        assert float(ledger.spent("0").to_dict()["epsilon"]) == 1.5 * n_charged
 
     def test_classifiers_need_names(self, ledger: Ledger) -> None:
         auxiliary = AuxiliarySet.scaled(PUBLIC, tuple(NAMES))
