@@ -115,7 +115,7 @@ def publish(
         stopped = True
     try:
         if book is not None and charge is not None:
-            _settle(book, charge, release if poll.judged is None else release.evaluations[-1])
+            _settle(book, charge, _stated(poll, release))
     except KeyboardInterrupt:
         stopped = True
     if stopped:
@@ -147,9 +147,17 @@ def resume(
             raise FormatError("ledger", f"what was drawn for charge {charge.id} is damaged")
         release = _outcome(poll, mechanism, certificate, noisy, Release)
         if charge.is_open:
-            _settle(book, charge, release if poll.judged is None else release.evaluations[-1])
+            _settle(book, charge, _stated(poll, release))
+        elif _stated(poll, release).digest != charge.digest:  # somebody did not wait for a student
+            teacher = _outcome(poll, mechanism, certificate, noisy, Release, taught=False)
+            release = teacher if _stated(poll, teacher).digest == charge.digest else release
         return release
     return None
+
+
+def _stated(poll: Poll, release: Release) -> Release | Evaluation:
+    """What a charge was made for: the release, or the evaluation that was added to it."""
+    return release if poll.judged is None else release.evaluations[-1]
 
 
 def check(poll: Poll, tally: Tally, ledger: Ledger | str | os.PathLike[str] | None = None) -> None:

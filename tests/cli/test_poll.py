@@ -256,6 +256,12 @@ def test_a_ctrl_c_after_the_charge_still_leaves_a_file(
     out = run.done("release", "stop.poll", str(box), *paid)
     assert "A Ctrl-C came after everybody was charged." in " ".join(out.split())
     assert Release.load(folder / "stop.ostraka").digest == ledger.history()[0].digest
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "300")
+    before = (folder / "stop.ostraka").read_bytes()
+    run.done("release", "stop.poll", str(box), *paid, "--recover")
+    assert (folder / "stop.ostraka").read_bytes() == before, "as it was recorded: without a student"
 
 
 def test_a_poll_is_released_once_unless_somebody_means_it(run: Runner, folder: Path) -> None:

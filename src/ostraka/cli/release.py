@@ -85,8 +85,9 @@ def release(
     release.
 
     Of a poll by `ostraka evaluate`, the release comes out as it was, with the evaluation added.
-    Every call is a new release and costs every party ε. If a contribution is refused, the others
-    still count.
+    Without a ledger, every call is a new release and costs every party ε; with one, a poll is
+    released once, and a run that was interrupted is finished by the next. If a contribution is
+    refused, the others still count.
     """
     from rich.console import Console
 
