@@ -4,7 +4,8 @@ task and ε, from the results of make compare.
     regret     the mean accuracy of the best of `moments`, `cells` and `commonest`, less that of
                `auto`; not below 0. All were measured with noise of their own, so that differences
                below 0.005 may be chance.
-    told off   how far a model of `auto` was from its own estimate of its accuracy, on average
+    told off   how far a model of `auto` was from its own estimate of its accuracy, on average over
+               those that have one: of a model of noise nothing is said
 
 Usage: python docs/comparison/regret.py docs/comparison > docs/comparison/regret.md
 """
@@ -12,6 +13,7 @@ Usage: python docs/comparison/regret.py docs/comparison > docs/comparison/regret
 from __future__ import annotations
 
 import csv
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -66,7 +68,7 @@ def regrets_of(rows: Rows) -> dict[tuple[str, float], float]:
 def told_off(rows: Rows) -> dict[tuple[str, float], float]:
     """By promise and ε."""
     return {
-        (promise, epsilon): float(row["told_off"])
+        (promise, epsilon): float(row["told_off"]) if row["told_off"] else math.nan
         for (name, promise, epsilon), row in rows.items()
         if name == "auto"
     }
@@ -84,12 +86,12 @@ def tabulate(found: dict[str, dict[tuple[str, float], float]], title: str) -> st
         for task, by_promise in columns.items()
         for promise, values in by_promise.items()
     ]
-    every = [value for values in found.values() for value in values.values()]
+    every = [v for values in found.values() for v in values.values() if not math.isnan(v)]
     return "\n".join([*lines, "", f"Mean {mean(every):.3f}, largest {max(every):.3f}."])
 
 
 def _cells(values: Sequence[float]) -> str:
-    return " | ".join(f"{value:.3f}" for value in values)
+    return " | ".join("" if math.isnan(value) else f"{value:.3f}" for value in values)
 
 
 if __name__ == "__main__":

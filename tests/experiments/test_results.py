@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +54,8 @@ def test_what_else_was_measured_is_gathered_too() -> None:
     assert row.area == pytest.approx(0.9)
     assert row.told_off == pytest.approx((0.05 + 0.3) / 2.0)
     assert row.doubtful == pytest.approx(0.2)
+    (row,) = rows_of("har", [Trial(10, 0, (replace(more, told=(None, 0.9)),))])
+    assert row.told_off == pytest.approx(0.3), "of the model that said something"
     (plain,) = rows_of("har", [Trial(10, 0, measured(0.5))])
     assert (plain.balanced, plain.area, plain.told_off) == (None, None, None)
 

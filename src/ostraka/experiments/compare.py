@@ -350,8 +350,7 @@ def _ours(
                     judge_scores(each.model.score_features(test.features), test)
                     for each in drawn_models
                 ]
-                said = [each.outlook.accuracy for each in drawn_models]
-                told = tuple(each for each in said if each is not None)
+                told = tuple(each.outlook.accuracy for each in drawn_models)
                 promise = "delta" if delta else "pure"
                 yield replace(_measured(name, promise, inverse, found), told=told)
 

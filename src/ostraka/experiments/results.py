@@ -55,7 +55,8 @@ def rows_of(task: str, trials: Iterable[Trial]) -> list[Row]:
 
 def _gather(task: str, key: tuple[str, str, int, float], found: Sequence[Measured]) -> Row:
     accuracies = [value for each in found for value in each.accuracies]
-    told = [abs(said - was) for each in found for said, was in zip(each.told, each.accuracies)]
+    pairs = [pair for each in found for pair in zip(each.told, each.accuracies)]
+    told = [abs(said - was) for said, was in pairs if said is not None]
     return Row(
         task,
         *key,

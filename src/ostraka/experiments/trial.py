@@ -55,8 +55,8 @@ class Measured:
     """The mean over classes of how many of each are found, where it was measured."""
     areas: tuple[float, ...] = ()
     """Under the ROC curve, with two classes."""
-    told: tuple[float, ...] = ()
-    """How often each model says that it is right, where it says so."""
+    told: tuple[float | None, ...] = ()
+    """How often each model says that it is right; None where noise leaves it nothing to say."""
     doubtful: tuple[float, ...] = ()
     """The expected calibration error of each model."""
 
