@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from ostraka.errors import ParameterError
 from ostraka.mechanism import Rehearsal
+from ostraka.methods import refine
 from ostraka.methods.after_noise.denoise import onto_simplex
 from ostraka.methods.after_noise.kernel import learn_kernel
 from ostraka.methods.after_noise.posterior import correct_softmax
@@ -365,3 +368,20 @@ def test_the_columns_of_a_start_must_be_the_same_in_the_same_order() -> None:
     with pytest.raises(ParameterError, match=r"columns.*described in the same way"):
         planned("refine", swapped, 50, start=start)
     planned("refine", public, 50, start=start)
+
+
+@pytest.mark.parametrize(
+    ("outlook", "soft"),
+    [
+        (Outlook(), False),
+        (Outlook(accuracy=0.6, off=0.1), True),
+        (Outlook(shares=(0.5, 0.5), deviation=0.4), True),
+    ],
+    ids=["nothing known", "known", "too noisy to say"],
+)
+def test_probabilities_of_a_start_mean_something_also_where_noise_drowns_its_accuracy(
+    outlook: Outlook, soft: bool
+) -> None:
+    start: Any = SimpleNamespace(outlook=outlook, model=None)
+    features = np.random.default_rng(0).standard_normal((50, 3))
+    assert refine._is_soft(start, features, np.zeros((3, 2))) is soft

@@ -341,7 +341,8 @@ def _columns(weights: Array) -> Array:
 
 def _is_soft(start: Release | Rehearsed, features: Array, weights: Array) -> bool:
     """Whether classes overlap, by the start's own probabilities, if these mean anything."""
-    if start.outlook.accuracy is None or isinstance(start.model, KernelModel):
+    known = start.outlook.accuracy is not None or start.outlook.shares is not None
+    if not known or isinstance(start.model, KernelModel):
         return False
     said = softmax(features @ weights)
     gaps = said - said.mean(axis=0)
