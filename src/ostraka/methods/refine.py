@@ -89,10 +89,11 @@ Nobody is sure of everything.
 """
 CONTRAST = 0.5
 """What is left of the labels is assumed to be this share of them, to choose directions."""
-STEP, STEP_ALONE = 0.5, 1.0
+STEP, STEP_ALONE = 0.5, 0.75
 """Lengths of Newton's step, with self-training after it and without.
 
-Self-training would make more of a whole step than there is in it.
+Self-training would make more of a whole step than there is in it. Alone, a step follows the noise
+in R as far as there is any: it is shortened by the share of R that is no noise [James, Stein 1961].
 """
 LEAST_CURVATURE = 0.02
 CLEAR = 0.75
@@ -246,7 +247,7 @@ class Refine:
     def fit(self, mean: Array, mechanism: Mechanism) -> Fitted:
         """The start, corrected; then, if `student` allows, the model labels X once more."""
         left = mean.reshape(self.whitening.shape[1], -1) / self.clip_factor @ self.contrasts.T
-        return self._correct(left, mechanism) if self.soft else self._step(left)
+        return self._correct(left, mechanism) if self.soft else self._step(left, mechanism)
 
     def _correct(self, left: Array, mechanism: Mechanism) -> Fitted:
         """Where classes overlap: the most probable softmax model around the start."""
@@ -255,7 +256,7 @@ class Refine:
         found = Evidence(
             shares=shares / shares.sum(),
             target=left,
-            variance=(mechanism.deviation / self.clip_factor) ** 2,
+            variance=self._variance(mechanism),
             signal=signal_shares(1.0 / np.square(self.whitening).sum(axis=0)),
             n_rows=len(self.features),
             weakest=MISSED,
@@ -271,7 +272,7 @@ class Refine:
             weights, apart = factor * weights, factor * apart
         return Fitted(weights=weights, apart=apart, shares=shares)
 
-    def _step(self, left: Array) -> Fitted:
+    def _step(self, left: Array, mechanism: Mechanism) -> Fitted:
         """Where they hardly do: one step, and a line through its answers.
 
         It is as sure as the start is, as far as that is known, though it is often better.
@@ -279,7 +280,10 @@ class Refine:
         n_others = np.count_nonzero(self.guesses(self.features), axis=1) - 1.0
         curvature = max(float(n_others.mean()) / (len(self.contrasts) - 1), LEAST_CURVATURE)
         trained = labels_again(self.student, True)
-        step = (STEP if trained else STEP_ALONE) / curvature
+        noise = left.shape[0] * (len(self.contrasts) - 1) * self._variance(mechanism)
+        squares = max(float(np.sum(left**2)), np.finfo(np.float64).tiny)
+        alone = STEP_ALONE * max(0.0, 1.0 - noise / squares)
+        step = (STEP if trained else alone) / curvature
         weights: Array = self.guess + step * self.damped @ left
         apart = self.features @ weights
         if trained:
@@ -291,6 +295,10 @@ class Refine:
         factor = 1.0 if self.sure is None else soften(apart, sureness, self.sure)
         shares = softmax(factor * apart).mean(axis=0)
         return Fitted(weights=factor * weights, apart=factor * apart, shares=shares)
+
+    def _variance(self, mechanism: Mechanism) -> float:
+        """Of the noise in a coordinate of R."""
+        return (mechanism.deviation / self.clip_factor) ** 2
 
     def surprise(self, mean: Array, mechanism: Mechanism) -> float | None:  # noqa: ARG002
         """None: the correction is right on private rows, however they are distributed."""
