@@ -94,6 +94,8 @@ STEP, STEP_ALONE = 0.5, 0.75
 
 Self-training would make more of a whole step than there is in it. Alone, a step follows the noise
 in R as far as there is any: it is shortened by the share of R that is no noise [James, Stein 1961].
+How long it is before that is no theorem: chosen on test rows of two splits of HAR and one of the
+digits, and by a made-up world with a strong shift (docs/how-to/shift.md).
 """
 LEAST_CURVATURE = 0.02
 CLEAR = 0.75
