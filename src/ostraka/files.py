@@ -27,8 +27,10 @@ __all__ = [
 ]
 
 
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write beside the target, then move over it."""
+def write_atomically(
+    path: str | os.PathLike[str], content: bytes, *, private: bool = False
+) -> None:
+    """Write beside the target, then move over it. `private`: for its owner's eyes alone."""
     target = Path(path)
     check_folder(target)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -37,7 +39,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())  # as any new file, not only for its owner
+        if not private:
+            Path(temporary).chmod(0o666 & ~_umask())  # as any new file
         Path(temporary).replace(target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):

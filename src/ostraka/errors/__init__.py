@@ -18,10 +18,16 @@
     │   │   └── UnusedOptionError           an option that the chosen method would have to ignore
     │   ├── RulesError                      a poll that breaks the rules of whoever is asked
     │   ├── ClassifierFileError             a classifier from a file did not answer
+    │   ├── AccessError                     somebody whom a service does not know, or who may not
+    │   ├── AbsentError                     something that a service does not have
+    │   ├── StateError                      something that comes too early or too late
+    │   ├── SizeError                       more bytes than there can be
+    │   ├── RateError                       more requests than one sender may make
     │   ├── SignatureError                  a file that was changed, or is by somebody else
     │   └── WrongTypeError (also a TypeError) another kind of object than is needed
     ├── FormatError (also a ValueError)     a file or message that is not what it says it is
     ├── DownloadError (also an OSError)     a public data set that could not be fetched
+    ├── ServiceError (also an OSError)      a service that does not answer, or not as one of ours
     ├── RehearsalError                      something seeded was about to be published
     ├── CloneError                          a cloned estimator was about to release
     ├── BudgetError                         a release costs more than a party has left
@@ -37,8 +43,10 @@ text.
     root        what all of them have in common
     given       what is given and not allowed
     files       what is not what it says it is
+    service     what a service refuses, or cannot do
     spending    what would be published or spent otherwise than it should
     told        warnings
+    codes       what programs are told: exit codes, and statuses of HTTP
 """
 
 from ostraka.errors.files import (
@@ -69,6 +77,14 @@ from ostraka.errors.given import (
     number,
 )
 from ostraka.errors.root import InputError, OstrakaError, nothing_spent
+from ostraka.errors.service import (
+    AbsentError,
+    AccessError,
+    RateError,
+    ServiceError,
+    SizeError,
+    StateError,
+)
 from ostraka.errors.spending import (
     BudgetError,
     CloneError,
@@ -122,6 +138,12 @@ __all__ = [
     "warn_caller",
     "show",
     "RulesError",
+    "AccessError",
+    "AbsentError",
+    "StateError",
+    "SizeError",
+    "RateError",
+    "ServiceError",
     "SignatureError",
     "LedgerWarning",
     "PrivacyWarning",

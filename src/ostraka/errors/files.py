@@ -6,15 +6,19 @@ import contextlib
 from collections.abc import Iterator
 
 from ostraka.errors.root import InputError, OstrakaError
+from ostraka.errors.words import one_line
 
 __all__ = ["FormatError", "naming_file", "ClassifierFileError", "SignatureError", "DownloadError"]
+
+LONGEST_PROBLEM = 1000
+"""What is wrong is said with parts of the file, which may be of any length."""
 
 
 class FormatError(OstrakaError, ValueError):
     """A file or message that is not what it says it is."""
 
     def __init__(self, what: str, problem: str) -> None:
-        self.what, self.problem, self.file = what, problem, ""
+        self.what, self.problem, self.file = what, one_line(problem, LONGEST_PROBLEM), ""
         super().__init__(what)
 
     def __str__(self) -> str:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["NOTHING_HAPPENED", "LONGEST", "list_names", "show", "suggest", "place_of"]
+__all__ = ["NOTHING_HAPPENED", "LONGEST", "list_names", "show", "one_line", "suggest", "place_of"]
 
 NOTHING_HAPPENED = "Nothing was drawn and nothing was spent."
 LONGEST = 60
 """What the inside of an object may take to show."""
+LONGEST_GIVEN = 200
+"""What anything may take that was given: a stranger's text may have millions of letters."""
 
 
 def list_names(names: Iterable[object], most: int = 8) -> str:
     """Names in quotes, the first few of them."""
-    shown = [repr(str(name)) for name in names]
+    shown = [one_line(repr(str(name))) for name in names]
     return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
 
 
@@ -23,7 +25,20 @@ def show(given: object) -> str:
         return list_names(given) or "nothing"
     shown = repr(given)
     plain = isinstance(given, str | int | float | tuple | list)
-    return shown if plain or len(shown) <= LONGEST else f"an object of type {type(given).__name__}"
+    if plain or len(shown) <= LONGEST:
+        return one_line(shown)
+    return f"an object of type {type(given).__name__}"
+
+
+def one_line(text: str, most: int = LONGEST_GIVEN) -> str:
+    """A text from anywhere as a terminal can show it: its beginning, on one line, and nothing that
+    moves the cursor.
+    """
+    shown = text if len(text) <= most else f"{text[:most]}..."
+    return "".join(
+        letter if letter.isprintable() else " " if letter.isspace() else repr(letter)[1:-1]
+        for letter in shown
+    )
 
 
 def suggest(name: object, names: Iterable[object]) -> str:

@@ -89,7 +89,7 @@ class PublicKey:
         content = read_regular(path, "public key", LARGEST_KEY_FILE)
         return cls.parse(content.decode("ascii", "replace"))
 
-    def check(self, signed: bytes, message: bytes) -> None:
+    def check(self, signed: bytes, message: bytes, *, what: str = "file") -> None:
         """Refuse what the holder of the secret key has not signed."""
         from cryptography.exceptions import InvalidSignature
 
@@ -97,8 +97,8 @@ class PublicKey:
             _ed25519().Ed25519PublicKey.from_public_bytes(self.raw).verify(signed, message)
         except (InvalidSignature, ValueError):
             raise SignatureError(
-                "The signature does not belong to this file: one of them was changed.",
-                "Get both anew from whoever signed, and do not use this file.",
+                f"The signature does not belong to this {what}: one of them was changed.",
+                f"Get both anew from whoever signed, and do not use this {what}.",
             ) from None
 
     def __str__(self) -> str:
