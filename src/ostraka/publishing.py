@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ostraka.errors import (
     FormatError,
@@ -43,11 +44,13 @@ __all__ = [
     "earlier_charges",
     "publish",
     "resume",
+    "stated",
     "warn_afterwards",
     "warn_of_shift",
 ]
 
 Out = TypeVar("Out", Release, Rehearsed)
+Keep: TypeAlias = Callable[[Release], None]
 
 
 class Stopped(KeyboardInterrupt):
@@ -69,6 +72,8 @@ def publish(
     tally: Tally,
     source: Entropy | Rehearsal | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    *,
+    keep: Keep | None = None,
 ) -> Release | Rehearsed:
     """One classifier from everything that was added up; or, of a poll that evaluates one, the same
     release with the evaluation beside it.
@@ -79,6 +84,7 @@ def publish(
         source: `Entropy()`, the default, publishes; a `Rehearsal` draws from a seed and costs
             nothing.
         ledger: if given, every party is charged before noise is drawn, or nothing is released.
+        keep: is given the release before the ledger records it: what is recorded was kept.
 
     Raises `Stopped`, with the release, on a Ctrl-C while the model is fitted.
     """
@@ -114,8 +120,10 @@ def publish(
         release = _outcome(poll, mechanism, certificate, noisy, Release, taught=False)
         stopped = True
     try:
+        if keep is not None:
+            keep(release)
         if book is not None and charge is not None:
-            _settle(book, charge, _stated(poll, release))
+            _settle(book, charge, stated(poll, release))
     except KeyboardInterrupt:
         stopped = True
     if stopped:
@@ -124,12 +132,18 @@ def publish(
 
 
 def resume(
-    poll: Poll, tally: Tally, ledger: Ledger | str | os.PathLike[str], *, lost: bool = False
+    poll: Poll,
+    tally: Tally,
+    ledger: Ledger | str | os.PathLike[str],
+    *,
+    lost: bool = False,
+    keep: Keep | None = None,
 ) -> Release | None:
     """The release of a charge that this poll has, and that was interrupted before there was one.
 
     It is made of what was drawn for the charge. Nothing is drawn, and nobody is charged again. None
-    if there is no such charge. `lost`: also of one whose release is recorded, once more.
+    if there is no such charge. `lost`: also of one whose release is recorded, once more. `keep`: as
+    in `publish`.
     """
     book = _open(ledger, poll)
     if book is None:
@@ -147,15 +161,17 @@ def resume(
             raise FormatError("ledger", f"what was drawn for charge {charge.id} is damaged")
         release = _outcome(poll, mechanism, certificate, noisy, Release)
         if charge.is_open:
-            _settle(book, charge, _stated(poll, release))
-        elif _stated(poll, release).digest != charge.digest:  # somebody did not wait for a student
+            if keep is not None:
+                keep(release)
+            _settle(book, charge, stated(poll, release))
+        elif stated(poll, release).digest != charge.digest:  # somebody did not wait for a student
             teacher = _outcome(poll, mechanism, certificate, noisy, Release, taught=False)
-            release = teacher if _stated(poll, teacher).digest == charge.digest else release
+            release = teacher if stated(poll, teacher).digest == charge.digest else release
         return release
     return None
 
 
-def _stated(poll: Poll, release: Release) -> Release | Evaluation:
+def stated(poll: Poll, release: Release) -> Release | Evaluation:
     """What a charge was made for: the release, or the evaluation that was added to it."""
     return release if poll.judged is None else release.evaluations[-1]
 

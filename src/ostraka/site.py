@@ -2,6 +2,7 @@
 
     file             in the site's folder
     rules.json       what the site allows (`Rules`)
+    services/        where it has joined (`ostraka.client`)
     spent-2026.db    a ledger with one account, for the polls that were answered in that year
 
 What is checked: a poll's promise, its method and how many parties it waits for; and what the site
@@ -45,10 +46,11 @@ from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.promise import MOST_PARTIES
 from ostraka.tensors import canonical_json, parse_json
 
-__all__ = ["ACCOUNT", "Rules", "Site", "default_folder"]
+__all__ = ["ACCOUNT", "MEMBERSHIPS", "Rules", "Site", "default_folder"]
 
 FORMAT: Final = "rules 1"
 FILE: Final = "rules.json"
+MEMBERSHIPS: Final = "services"
 LARGEST: Final = 100_000
 ACCOUNT: Final = "this site"
 """Whatever the site is called in a poll, it has one account: all of its rows are the same ones."""
@@ -178,7 +180,8 @@ class Site:
     def find(cls, folder: str | os.PathLike[str] | None = None) -> Self | None:
         """The site in this folder; or in the usual one, None if there are no rules there.
 
-        Rules that somebody names and that are not there would protect nobody: they are refused.
+        Rules that somebody names and that are not there would protect nobody: they are refused. (A
+        folder with memberships may be named without rules.)
         """
         named = folder is not None or bool(os.environ.get(VARIABLE))
         place = default_folder() if folder is None else Path(folder)
@@ -189,7 +192,7 @@ class Site:
             with naming_file(path):
                 held = Rules.from_bytes(read_regular(path, "set of rules", LARGEST))
         except FileNotFoundError:
-            if named or os.path.lexists(path):
+            if (named and not (place / MEMBERSHIPS).is_dir()) or os.path.lexists(path):
                 raise InputError(
                     f"There are no rules in {place}.",
                     f"Make some: ostraka policy set --site {place} ..., or name no folder.",

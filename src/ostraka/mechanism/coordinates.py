@@ -14,11 +14,17 @@ from typing import final
 
 import numpy as np
 
+from ostraka.errors import count
 from ostraka.mechanism.geometry import class_basis
 from ostraka.solve.losses import Array
 from ostraka.solve.risk import gamma
 
 __all__ = ["Coordinates"]
+
+MOST_CLASSES = 2**12
+"""The basis of differences has a number for every two of them, and a poll that somebody sends says
+how many there are.
+"""
 
 
 @final
@@ -39,6 +45,7 @@ class Coordinates:
     @classmethod
     def reduce(cls, n_features: int, n_outputs: int, span: Array | None = None) -> Coordinates:
         """The span of the auxiliary samples, if given, and differences between classes."""
+        count("classes", n_outputs, 1, MOST_CLASSES)
         return cls(n_features, n_outputs, span, class_basis(n_outputs) if n_outputs > 1 else None)
 
     @property

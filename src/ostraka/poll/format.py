@@ -118,8 +118,8 @@ def read_poll(kind: type[Poll], data: bytes) -> Poll:
         raise
     except InputError as error:
         raise FormatError("poll", error.problem.removesuffix(".")) from None
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
-        raise FormatError("poll", f"its content is damaged ({error})") from None
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+        raise FormatError("poll", "its content is damaged") from None
     if poll.to_bytes() != data:
         raise FormatError("poll", "it holds more than a poll, or in another form")
     return poll

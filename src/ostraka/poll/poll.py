@@ -23,7 +23,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import ParameterError, WrongTypeError, naming_file
+from ostraka.errors import ParameterError, WrongTypeError, count, naming_file
 from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Method, Work
@@ -94,6 +94,8 @@ class Poll:
         if self.keep_back is not None and self.private_auxiliary:
             allowed = "none where parties send classifiers, which may have seen all of their rows"
             raise ParameterError("keep_back", got=self.keep_back, allowed=allowed)
+        if self.auxiliary_samples is not None:
+            count("auxiliary_samples", self.auxiliary_samples, 1)
         if self.forecast is not None and not 0.0 <= self.forecast <= 1.0:
             raise ParameterError("forecast", got=self.forecast, allowed="a share, from 0 to 1")
         for name in self.assumed_public:

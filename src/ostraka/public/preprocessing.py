@@ -309,7 +309,7 @@ def inside_unit_ball(samples: Samples, what: str) -> Features:
     if outside.size:
         row = int(outside[0])
         # Relative to its own peak, because the square of a huge number overflows.
-        norm = float(peaks[row] * row_norms(rows[row : row + 1] / peaks[row])[0])
+        norm = float(peaks[row]) * float(row_norms(rows[row : row + 1] / peaks[row])[0])
         raise FeatureNormError(what, row=row, norm=norm)
     if np.any(norms > NORM_KEPT):
         rows = rows.copy()

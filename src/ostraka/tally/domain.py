@@ -97,6 +97,31 @@ class Ball:
         """An empty sum."""
         return BallSum(self)
 
+    def check_rows(self, vectors: Any, names: Sequence[str]) -> Units:
+        """One vector of the ball per name, or an error that names who is outside."""
+        rows = _whole(vectors, "The contributions")
+        shape = (len(names), self.dimension)
+        if rows.shape != shape:
+            raise ShapeError("The contributions", got=rows.shape, allowed=f"{shape}, a row each")
+        outside = self.outside(rows)
+        if outside.size:
+            raise InputError(
+                f"The contribution of party {names[int(outside[0])]} lies outside the "
+                f"{self.norm} ball of {self.length} units.",
+                "Compute it with this poll: it is shortened there.",
+            )
+        return rows
+
+    def check_sum(self, total: Any, n: int) -> Units:
+        """What may be the sum of n vectors; whoever summed them is trusted that each lay inside."""
+        whole = _whole(total, "The sum")
+        if whole.shape != (self.dimension,):
+            raise ShapeError("The sum", got=whole.shape, allowed=f"({self.dimension},)")
+        problem = self.problem_of_sum(whole, n)
+        if problem is not None:
+            raise InputError(f"The sum is impossible: {problem}.", "Compute it with this poll.")
+        return whole
+
     def problem_of_sum(self, total: Units, n: int) -> str | None:
         """What shows that a vector is not a sum of n vectors of the ball, if anything does."""
         most = n * self.length
@@ -129,28 +154,11 @@ class BallSum:
 
     def add_rows(self, vectors: Any, names: Sequence[str]) -> None:
         """Add one vector per name; if one is refused, none is added."""
-        rows = _whole(vectors, "The contributions")
-        shape = (len(names), self._ball.dimension)
-        if rows.shape != shape:
-            raise ShapeError("The contributions", got=rows.shape, allowed=f"{shape}, a row each")
-        outside = self._ball.outside(rows)
-        if outside.size:
-            raise InputError(
-                f"The contribution of party {names[int(outside[0])]} lies outside the "
-                f"{self._ball.norm} ball of {self._ball.length} units.",
-                "Compute it with this poll: it is shortened there.",
-            )
-        self._total += rows.sum(axis=0)
+        self._total += self._ball.check_rows(vectors, names).sum(axis=0)
 
     def add_sum(self, total: Any, n: int) -> None:
         """Add the sum of n vectors; whoever summed them is trusted that each lay in the ball."""
-        whole = _whole(total, "The sum")
-        if whole.shape != (self._ball.dimension,):
-            raise ShapeError("The sum", got=whole.shape, allowed=f"({self._ball.dimension},)")
-        problem = self._ball.problem_of_sum(whole, n)
-        if problem is not None:
-            raise InputError(f"The sum is impossible: {problem}.", "Compute it with this poll.")
-        self._total += whole
+        self._total += self._ball.check_sum(total, n)
 
 
 @final
@@ -173,6 +181,39 @@ class Ballots:
     def new_sum(self) -> BallotSum:
         """An empty sum."""
         return BallotSum(self)
+
+    def check_rows(self, votes: Any, names: Sequence[str]) -> NDArray[Any]:
+        """One ballot per name, or an error."""
+        shape, rows = (len(names), self.n_samples), np.asarray(votes)
+        if rows.shape != shape:
+            raise ShapeError("The ballots", got=rows.shape, allowed=f"{shape}, a row each")
+        if rows.dtype.kind not in "iu":
+            raise WrongTypeError("A ballot", votes, "class indices, whole numbers")
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.n_classes):
+            allowed = f"Allowed: class indices from 0 to {self.n_classes - 1}."
+            raise InputError(f"Votes run from {rows.min()} to {rows.max()}.", allowed)
+        return rows
+
+    def check_sum(self, counts: Any, n: int) -> Units:
+        """Counts of n ballots that were cast together: every row must sum to n."""
+        given, shape = _whole(counts, "The counts"), (self.n_samples, self.n_classes)
+        if given.shape != shape:
+            raise ShapeError("The counts", got=given.shape, allowed=f"{shape}, samples by classes")
+        # Each count is bounded before they are summed, so that no sum can wrap around.
+        if not (int(given.min()) >= 0 and int(given.max()) <= n):
+            raise InputError(
+                f"Counts run from {given.min()} to {given.max()}.",
+                f"Allowed: 0 to {n}, the ballots.",
+            )
+        sums = given.sum(axis=1, dtype=np.int64)
+        wrong = np.flatnonzero(sums != n)
+        if wrong.size:
+            raise InputError(
+                f"The counts of sample {wrong[0]} sum to {sums[wrong[0]]}, "
+                f"but {n} ballots were cast.",
+                "Every ballot has exactly one vote per sample.",
+            )
+        return given
 
     def __str__(self) -> str:
         return f"{self.n_samples} votes for one of {self.n_classes} classes"
@@ -200,39 +241,12 @@ class BallotSum:
 
     def add_rows(self, votes: Any, names: Sequence[str]) -> None:
         """Count one ballot per name; if one is refused, none is counted."""
-        shape = (len(names), self._domain.n_samples)
-        rows = np.asarray(votes)
-        if rows.shape != shape:
-            raise ShapeError("The ballots", got=rows.shape, allowed=f"{shape}, a row each")
-        if rows.dtype.kind not in "iu":
-            raise WrongTypeError("A ballot", votes, "class indices, whole numbers")
-        if rows.size and not (rows.min() >= 0 and rows.max() < self._domain.n_classes):
-            allowed = f"Allowed: class indices from 0 to {self._domain.n_classes - 1}."
-            raise InputError(f"Votes run from {rows.min()} to {rows.max()}.", allowed)
-        for row in rows:
+        for row in self._domain.check_rows(votes, names):
             self._count(row)
 
     def add_sum(self, counts: Any, n: int) -> None:
-        """Count n ballots that were cast together: every row of `counts` must sum to n."""
-        given = _whole(counts, "The counts")
-        shape = (self._domain.n_samples, self._domain.n_classes)
-        if given.shape != shape:
-            raise ShapeError("The counts", got=given.shape, allowed=f"{shape}, samples by classes")
-        # Each count is bounded before they are summed, so that no sum can wrap around.
-        if not (int(given.min()) >= 0 and int(given.max()) <= n):
-            raise InputError(
-                f"Counts run from {given.min()} to {given.max()}.",
-                f"Allowed: 0 to {n}, the ballots.",
-            )
-        sums = given.sum(axis=1, dtype=np.int64)
-        wrong = np.flatnonzero(sums != n)
-        if wrong.size:
-            raise InputError(
-                f"The counts of sample {wrong[0]} sum to {sums[wrong[0]]}, "
-                f"but {n} ballots were cast.",
-                "Every ballot has exactly one vote per sample.",
-            )
-        self._counts += given.T
+        """Count n ballots that were cast together."""
+        self._counts += self._domain.check_sum(counts, n).T
 
     def _count(self, votes: NDArray[Any]) -> None:
         if self._domain.n_classes > N_CLASSES_COMPARED:

@@ -85,6 +85,24 @@ class Tally:
 
     def add(self, contribution: Contribution) -> None:
         """Count one party's contribution, or refuse it."""
+        names = self._check(contribution)
+        if contribution.n_persons is None:
+            self._sum.add_rows(contribution.values[None], names)
+            self._note(names, 1)
+        else:
+            self._check_room(contribution.n_persons)
+            self._sum.add_sum(contribution.values, contribution.n_persons)
+            self._note(names, contribution.n_persons)
+
+    def check(self, contribution: Contribution) -> None:
+        """Refuse what `add` would refuse, and count nothing."""
+        names, domain = self._check(contribution), self.poll.domain
+        if contribution.n_persons is None:
+            domain.check_rows(contribution.values[None], names)
+        else:
+            domain.check_sum(contribution.values, contribution.n_persons)
+
+    def _check(self, contribution: Contribution) -> list[str]:
         if not isinstance(contribution, Contribution):
             raise WrongTypeError(
                 "The contribution",
@@ -94,14 +112,7 @@ class Tally:
         if contribution.poll != self.poll.digest:
             raise OtherPollError(contribution.party, contribution.poll, self.poll.digest)
         self._check_kind(contribution)
-        names = self._find_domain([contribution.party])
-        if contribution.n_persons is None:
-            self._sum.add_rows(contribution.values[None], names)
-            self._note(names, 1)
-        else:
-            self._check_room(contribution.n_persons)
-            self._sum.add_sum(contribution.values, contribution.n_persons)
-            self._note(names, contribution.n_persons)
+        return self._find_domain([contribution.party])
 
     def add_block(self, names: Sequence[Any], block: Any) -> None:
         """Count many parties that were computed together, or none of them.
