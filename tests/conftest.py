@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,36 @@ if find_spec("hypothesis"):  # the estimator's tests run without it, too
 
     settings.register_profile("unhurried", deadline=None)  # a busy machine is no reason to fail
     settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a PostgreSQL server; without one on this machine its tests are skipped."""
+    from benchmarks.service.postgresql import Absent, run_postgresql
+
+    try:
+        with run_postgresql() as cluster:
+            yield cluster.url
+    except Absent as absent:
+        pytest.skip(f"PostgreSQL cannot be started here: {absent}")
+
+
+@pytest.fixture
+def nothing_left_open(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Databases of services that a test has opened are closed when it ends."""
+    from ostraka.service.storage.database import Database
+
+    opened: list[Database] = []
+    real = Database.open
+
+    def opening(url: str) -> Database:
+        opened.append(real(url))
+        return opened[-1]
+
+    monkeypatch.setattr(Database, "open", opening)
+    yield
+    for database in opened:
+        database.close()
 
 
 @pytest.hookimpl(trylast=True)

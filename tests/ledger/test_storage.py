@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import secrets
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from sqlalchemy import insert, update
 
 import ostraka.ledger
 from ostraka.errors import (
@@ -23,11 +25,18 @@ from ostraka.errors import (
     WrongTypeError,
 )
 from ostraka.ledger import Amount, Budget, Cost, Kind, Ledger, SqliteFile, Storage, book, sqlite
+from ostraka.service.storage import ledger as service_ledger
+from ostraka.service.storage import tables
+from ostraka.service.storage.database import Database
+from ostraka.service.storage.ledger import Accounts
+from ostraka.service.storage.migrations import migrate
+from tests.databases import database_with_tables
 from tests.ledger.made import InMemory, Kept, a_certificate, a_release, in_memory
 from tests.ledger.test_ledger import amount, check_story, stories
 
 DIGEST = "0123456789abcdef" * 4
 HALF = Cost.pure(0.5)
+pytestmark = pytest.mark.usefixtures("nothing_left_open")
 Make = Callable[[Path, Budget], Ledger]
 
 
@@ -35,13 +44,47 @@ def without_a_file(path: Path, budget: Budget) -> Ledger:
     return in_memory(budget)
 
 
-MAKERS: dict[str, Make] = {"file": Ledger.create, "memory": without_a_file}
-ROWS: dict[str, type] = {"file": sqlite._SqliteRows, "memory": Kept}
+def in_a_service(url: str, budget: Budget) -> Ledger:
+    """In the tables of a service."""
+    database = Database.open(url)
+    whole = budget.amount
+    row = {"id": 1, "kind": whole.kind.value, "amount": whole.to_text(), "unit": "party"}
+    with database.write() as connection:
+        connection.execute(insert(tables.budget).values(**row))
+    return Ledger(Accounts(database))
 
 
-@pytest.fixture(params=list(MAKERS))
+def on_sqlite(path: Path, budget: Budget) -> Ledger:
+    database = Database.in_file(path.with_name(f"{secrets.token_hex(4)}.db"))
+    migrate(database)
+    database.close()
+    return in_a_service(str(database.engine.url), budget)
+
+
+MAKERS: dict[str, Make] = {
+    "file": Ledger.create,
+    "memory": without_a_file,
+    "service on sqlite": on_sqlite,
+}
+ROWS: dict[str, type] = {
+    "file": sqlite._SqliteRows,
+    "memory": Kept,
+    "service on sqlite": service_ledger._Rows,
+    "service on postgresql": service_ledger._Rows,
+}
+
+
+@pytest.fixture(params=list(ROWS))
 def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+    name = str(request.param)
+    if name == "service on postgresql":
+        cluster = request.getfixturevalue("postgresql")
+
+        def on_postgresql(path: Path, budget: Budget) -> Ledger:
+            return in_a_service(database_with_tables(cluster), budget)
+
+        MAKERS[name] = on_postgresql
+    return name
 
 
 @pytest.fixture
@@ -194,6 +237,10 @@ def forget(kind: str, ledger: Ledger) -> None:
     """Party a's running sum says 0."""
     if kind == "file":
         flip_in_file(ledger, "spent", "0/1")
+    elif kind.startswith("service"):
+        known = tables.ledger_party
+        with ledger.storage._database.write() as connection:  # type: ignore[attr-defined]
+            connection.execute(update(known).where(known.c.name == "a").values(spent="0/1"))
     else:
         ledger.storage.kept.spent["a"] = Amount.zero(Kind.PURE)  # type: ignore[attr-defined]
 

@@ -1,0 +1,149 @@
+"""Who takes part: joining, invitations, and one's own place."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from sqlalchemy import select
+
+from ostraka import __version__
+from ostraka.errors import AccessError
+from ostraka.exchange import JoinCode
+from ostraka.ledger import Account
+from ostraka.service import joining, rotation
+from ostraka.service.accounts import left_of
+from ostraka.service.api import door
+from ostraka.service.api.door import Admin, Anyone, service_of
+from ostraka.service.api.polls import Limit, numbers_of
+from ostraka.service.api.shapes import (
+    AccountShape,
+    InvitationShape,
+    InvitedShape,
+    JoinedShape,
+    JoinShape,
+    MeShape,
+    Page,
+    PartyShape,
+    RenewalShape,
+    RevocationShape,
+    ServiceShape,
+    SuccessionShape,
+)
+from ostraka.service.joining import Joined
+from ostraka.service.storage import tables
+from ostraka.signing import PublicKey
+
+__all__ = ["account_shape", "public", "router"]
+
+public = APIRouter(tags=["joining"])
+router = APIRouter(tags=["parties"])
+Search = Annotated[str, Query(max_length=500)]
+
+
+@public.get("/service")
+def show_service(request: Request) -> ServiceShape:
+    """Which service this is, and its key. Compare the key with what your code says."""
+    service = service_of(request)
+    with service.database.read() as connection:
+        links = rotation.earlier(connection)
+    earlier = [
+        SuccessionShape(old=str(each.old), new=str(each.new), signature=each.signature.hex())
+        for each in links
+    ]
+    return ServiceShape(ostraka=__version__, key=str(service.key.public), earlier=earlier)
+
+
+@public.post("/joins")
+def join(request: Request, given: JoinShape) -> JoinedShape:
+    """Join with a code and a key of your own. The same once more gives another token."""
+    request.app.state.failures.check(door.address_of(request))
+    code, key = JoinCode.parse(given.code), PublicKey.parse(given.key)
+    try:
+        with service_of(request).database.write() as connection:
+            joined = joining.join(connection, code, key, bytes.fromhex(given.proof))
+    except AccessError:
+        door.fail(request)
+        raise
+    return _joined(joined)
+
+
+@router.get("/me")
+def show_me(request: Request, who: Anyone) -> MeShape:
+    """Who you are here; for a party, its account."""
+    if who.role != "party":
+        return MeShape(role=who.role, name=who.name)
+    account = left_of(service_of(request), who.name)
+    return MeShape(role=who.role, name=who.name, account=account_shape(account))
+
+
+@router.post("/me/key")
+def renew(request: Request, who: Anyone, given: RenewalShape) -> JoinedShape:
+    """Another key and another token; the old ones end."""
+    service = service_of(request)
+    proofs = bytes.fromhex(given.by_old), bytes.fromhex(given.by_new)
+    with service.database.write() as connection:
+        key = PublicKey.parse(given.key)
+        return _joined(joining.renew(connection, who, service.key.public, key, proofs))
+
+
+@router.post("/invitations")
+def invite(request: Request, who: Admin, given: InvitationShape) -> Page[InvitedShape]:
+    """Codes with which people can join, one each. They are not shown again."""
+    service = service_of(request)
+    with service.database.write() as connection:
+        made = joining.invite(
+            connection,
+            who,
+            service.key.public,
+            given.names,
+            role=given.role,
+            days=given.days,
+            again=given.again,
+        )
+    return Page(items=[InvitedShape(name=name, code=str(code)) for name, code in made])
+
+
+@router.post("/revocations", status_code=204)
+def revoke(request: Request, who: Admin, given: RevocationShape) -> None:
+    """Let somebody do nothing more here: keys, tokens and codes end."""
+    with service_of(request).database.write() as connection:
+        joining.revoke(connection, who, given.name, given.role)
+
+
+@router.get("/parties")
+def list_parties(
+    request: Request, _who: Admin, search: Search = "", after: Search = "", limit: Limit = 100
+) -> Page[PartyShape]:
+    """Who is known here, by name."""
+    known = tables.party
+    query = select(known).where(known.c.name > after).order_by(known.c.name).limit(limit)
+    if search:
+        query = query.where(known.c.name.contains(search, autoescape=True))
+    with service_of(request).database.read() as connection:
+        rows = connection.execute(query).all()
+    items = [
+        PartyShape(
+            name=row.name,
+            joined=row.joined,
+            has_key=row.public_key is not None,
+            revoked=row.revoked,
+        )
+        for row in rows
+    ]
+    return Page(items=items, next=items[-1].name if len(items) == limit else None)
+
+
+def account_shape(account: Account) -> AccountShape:
+    """An account as JSON shows it."""
+    return AccountShape(
+        party=account.party,
+        budget=numbers_of(account.budget) or {},
+        spent=numbers_of(account.spent) or {},
+        left=numbers_of(account.left) or {},
+        releases=account.n_releases,
+    )
+
+
+def _joined(joined: Joined) -> JoinedShape:
+    return JoinedShape(role=joined.role, name=joined.name, token=joined.token)

@@ -1,0 +1,136 @@
+"""Contributions over HTTP: the one route that must be fast.
+
+A plain route, without the framework's parsing: it reads no more bytes than the poll can need, hands
+them to the writer, and answers when they are on the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, Final, final
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ostraka.errors import AccessError, RateError
+from ostraka.service import access
+from ostraka.service.api import door
+from ostraka.service.api.bodies import read_body, told_length
+from ostraka.service.api.door import bearer, service_of
+from ostraka.service.arrivals import Answer, Arrival, largest
+from ostraka.service.service import no_poll
+
+__all__ = ["PATH", "InFlight", "describe", "route"]
+
+PATH: Final = "/v1/polls/{digest}/contribution"
+MOST_IN_FLIGHT: Final = 2**28
+SMALL: Final = 2**16
+"""Bytes that may be read from anybody before their token is looked up."""
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+@final
+class InFlight:
+    """How many bytes are being received: no more than fit into memory."""
+
+    def __init__(self, most: int = MOST_IN_FLIGHT) -> None:
+        self._most, self._now = most, 0
+
+    def enter(self, n: int) -> None:
+        """Make room, or refuse."""
+        if self._now and self._now + n > self._most:
+            raise RateError(1)
+        self._now += n
+
+    def leave(self, n: int) -> None:
+        """Give it back."""
+        self._now -= n
+
+
+async def put_contribution(request: Request) -> Response:
+    """Contribute to a poll, or change what was contributed. The same once more changes nothing."""
+    state, digest = request.app.state, str(request.path_params["digest"])
+    token = access.digest_of(bearer(request))
+    length = told_length(request)
+    known: dict[str, int] = state.largest
+    if length is None or length > SMALL or digest not in known:
+        await run_in_threadpool(door.identify, request)  # before anything large is read or told
+    else:  # the writer does it, for many at once
+        state.failures.check(door.address_of(request))
+        state.requests.take(token)
+    most = known.get(digest) or await _largest(request, digest)
+    room = min(most, length or 0)
+    state.in_flight.enter(room)
+    try:
+        body = await read_body(request, most, "The contribution")
+        answer = await _hand_over(state.writer, token, digest, body)
+    finally:
+        state.in_flight.leave(room)
+    if isinstance(answer, AccessError) and not answer.known:
+        door.fail(request)
+    if isinstance(answer, Exception):
+        raise answer
+    return Response(answer.to_bytes(), media_type="application/json")
+
+
+async def _hand_over(writer: Any, token: bytes, digest: str, body: bytes) -> Answer:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Answer] = loop.create_future()
+
+    def settle(answer: Answer) -> None:
+        if not future.done():
+            future.set_result(answer)
+
+    def reply(answer: Answer) -> None:
+        loop.call_soon_threadsafe(settle, answer)
+
+    writer.add(Arrival(token=token, poll=digest, body=body, answer=reply))
+    return await future
+
+
+async def _largest(request: Request, digest: str) -> int:
+    """Of a poll that this process has not seen before."""
+    if not _DIGEST.fullmatch(digest):
+        raise no_poll(digest)
+    poll = await run_in_threadpool(service_of(request).poll, digest)
+    most = request.app.state.largest[digest] = largest(poll)
+    return most
+
+
+route: Final = Route(PATH, put_contribution, methods=["PUT"])
+
+
+def describe() -> dict[str, Any]:
+    """What the OpenAPI document says of the route."""
+    content = {"schema": {"type": "string", "format": "binary"}}
+    receipt = {"schema": {"$ref": "#/components/schemas/ReceiptShape"}}
+    problem = {"schema": {"$ref": "#/components/schemas/ProblemShape"}}
+    return {
+        "tags": ["polls"],
+        "summary": "Put Contribution",
+        "description": put_contribution.__doc__,
+        "operationId": "put_contribution_v1_polls__digest__contribution_put",
+        "security": [{"HTTPBearer": []}],
+        "parameters": [
+            {
+                "name": "digest",
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            }
+        ],
+        "requestBody": {"required": True, "content": {"application/octet-stream": content}},
+        "responses": {
+            "200": {
+                "description": "The receipt.",
+                "content": {"application/json": receipt},
+            },
+            "default": {
+                "description": "An error.",
+                "content": {"application/problem+json": problem},
+            },
+        },
+    }

@@ -1,0 +1,189 @@
+"""Invitations, and who has joined.
+
+A code is good for one key: whoever lost the answer may send the same request again, and nobody else
+can join with it. A name that has joined keeps its contributions and its account when it is invited
+again, with a new key; its earlier key and tokens end then.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, final
+
+from sqlalchemy import Connection, and_, insert, select, update
+
+from ostraka.errors import AbsentError, AccessError, InputError, StateError, count
+from ostraka.exchange import JoinCode
+from ostraka.party.names import canonical, canonical_list
+from ostraka.service import access, audit
+from ostraka.service.access import DAY, Role, Who
+from ostraka.service.storage import tables
+from ostraka.signing import PublicKey
+from ostraka.signing.statement import statement
+
+__all__ = ["Joined", "invite", "join", "renew", "revoke"]
+
+MOST_INVITED: Final = 100_000
+MOST_DAYS: Final = 365
+GRACE_SECONDS: Final = 600
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """What somebody gets who has joined. The token is not shown again."""
+
+    role: Role
+    name: str
+    token: str
+
+
+def invite(
+    connection: Connection,
+    by: Who | str,
+    service: PublicKey,
+    names: Iterable[Any],
+    *,
+    role: Role = "party",
+    days: int = 30,
+    again: bool = False,
+) -> list[tuple[str, JoinCode]]:
+    """A code for each name; codes that were sent to it before, and not used, are void."""
+    asked = canonical_list(names)
+    count("days", days, 1, MOST_DAYS)
+    count("names", len(asked), 1, MOST_INVITED)
+    if role == "party" and not again:
+        _refuse_joined(connection, asked)
+    made, expires = [], int(time.time()) + days * DAY
+    for name in asked:
+        _void(connection, role, name)
+        code = JoinCode.create(service)
+        connection.execute(
+            insert(tables.code).values(digest=code.digest, role=role, name=name, expires=expires)
+        )
+        made.append((name, code))
+    audit.note(connection, by, f"invited as {role}", ", ".join(asked[:20]))
+    return made
+
+
+def join(connection: Connection, code: JoinCode, key: PublicKey, proof: bytes) -> Joined:
+    """Let somebody in who has a code, and show that the key is theirs."""
+    code.check_proof(key, proof)
+    known = tables.code
+    found = connection.execute(
+        select(known).where(known.c.digest == code.digest).with_for_update()
+    ).one_or_none()
+    if found is None or not hmac.compare_digest(bytes(found.digest), code.digest):
+        raise AccessError(
+            "Nobody has this code.", "Compare it with your invitation, or ask for another."
+        )
+    if found.used_by is not None and bytes(found.used_by) != key.raw:
+        raise StateError(
+            "This code was used already, with another key.",
+            "If that was not you, tell the coordinator at once. Else ask for another code.",
+        )
+    if found.withdrawn or (found.used_by is None and found.expires < time.time()):
+        raise StateError("This code is void or too old.", "Ask the coordinator for another.")
+    connection.execute(update(known).where(known.c.digest == code.digest).values(used_by=key.raw))
+    party = _enrol(connection, found.name, key) if found.role == "party" else None
+    token = access.issue(connection, role=found.role, name=found.name, party=party)
+    return Joined(role=found.role, name=found.name, token=token)
+
+
+def renew(
+    connection: Connection,
+    who: Who,
+    service: PublicKey,
+    key: PublicKey,
+    proofs: tuple[bytes, bytes],
+) -> Joined:
+    """Another key and another token, by somebody who has joined; signed by both keys."""
+    if who.vouched:
+        raise AccessError(
+            "You come with a token of your organisation, which has nothing to renew here.",
+            "Ask there for another.",
+            known=True,
+        )
+    message = renewal(service, key)
+    by_old, by_new = proofs
+    key.check(by_new, message, what="request")
+    if who.role == "party":
+        if who.key is None:
+            raise StateError("You have no key here yet.", "Join with a code first.")
+        if who.key != key:  # else this is the same request once more
+            who.key.check(by_old, message, what="request")
+        _enrol(connection, who.name, key)
+        _void(connection, "party", who.name)  # with the old key it would let in whoever has both
+    token = access.issue(
+        connection, role=who.role, name=who.name, party=who.party, grace=GRACE_SECONDS
+    )
+    return Joined(role=who.role, name=who.name, token=token)
+
+
+def renewal(service: PublicKey, key: PublicKey) -> bytes:
+    """What both keys sign."""
+    return statement("renewal 1", service.raw, key.raw)
+
+
+def revoke(connection: Connection, by: Who, name: Any, role: Role = "party") -> None:
+    """Let somebody do nothing more here. What a party has sent stays until it is left out."""
+    form = canonical(name)
+    _void(connection, role, form)
+    access.withdraw(connection, role=role, name=form)
+    if role == "party":
+        known = tables.party
+        changed = connection.execute(
+            update(known).where(known.c.name == form).values(revoked=True, public_key=None)
+        )
+        if not changed.rowcount:
+            raise AbsentError(f"No party {form} has joined.", "ostraka status lists who has.")
+    audit.note(connection, by, f"revoked {role}", form)
+
+
+def find_party(connection: Connection, name: Any, *, make: bool = False) -> int:
+    """The row of a party; `make`: also of one that has never joined: it may have no network."""
+    form, known = canonical(name), tables.party
+    found = connection.execute(select(known.c.id).where(known.c.name == form)).scalar_one_or_none()
+    if found is not None:
+        return int(found)
+    if not make:
+        raise AbsentError(f"No party {form} has joined.", "ostraka status lists who has.")
+    added = connection.execute(insert(known).values(name=form, joined=_today()))
+    return int((added.inserted_primary_key or (0,))[0])
+
+
+def _enrol(connection: Connection, name: str, key: PublicKey) -> int:
+    id_ = find_party(connection, name, make=True)
+    known = tables.party
+    connection.execute(
+        update(known).where(known.c.id == id_).values(public_key=key.raw, revoked=False)
+    )
+    return id_
+
+
+def _refuse_joined(connection: Connection, names: list[str]) -> None:
+    known = tables.party
+    listed = set(
+        connection.execute(select(known.c.name).where(known.c.public_key.is_not(None))).scalars()
+    )
+    there = [name for name in names if name in listed]
+    if there:
+        more = f" (and {len(there) - 1} more)" if len(there) > 1 else ""
+        raise InputError(
+            f"Party {there[0]}{more} has joined already.",
+            "Invite it again only if it has lost its key: --again ends the earlier one.",
+        )
+
+
+def _void(connection: Connection, role: Role, name: str) -> None:
+    known = tables.code
+    unused = and_(known.c.role == role, known.c.name == name, known.c.withdrawn.is_(False))
+    connection.execute(update(known).where(unused).values(withdrawn=True))
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

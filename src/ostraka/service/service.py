@@ -1,0 +1,92 @@
+"""What every part of a service works with: its database, its files and its key."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from sqlalchemy import Connection, select
+
+from ostraka.errors import AbsentError, ServiceError, StateError
+from ostraka.ledger import Ledger
+from ostraka.poll import Poll
+from ostraka.service.storage import tables
+from ostraka.service.storage.blobs import Blobs
+from ostraka.service.storage.database import Database
+from ostraka.service.storage.ledger import Accounts
+from ostraka.signing import SecretKey
+from ostraka.tally import Tally
+
+__all__ = ["Service"]
+
+POLLS_IN_MEMORY: Final = 16
+
+
+@final
+@dataclass(slots=True)
+class Service:
+    """One process of a service. Many may work on the same database and files."""
+
+    database: Database
+    blobs: Blobs
+    key: SecretKey = field(repr=False)
+    _polls: OrderedDict[str, Tally] = field(default_factory=OrderedDict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def poll(self, digest: str) -> Poll:
+        """A poll that the service has."""
+        poll = self.empty_tally(digest).poll
+        assert isinstance(poll, Poll)
+        return poll
+
+    def empty_tally(self, digest: str) -> Tally:
+        """One to check contributions with; polls never change, so the last few are kept."""
+        with self._lock:
+            if digest in self._polls:
+                self._polls.move_to_end(digest)
+                return self._polls[digest]
+        with self.database.read() as connection:
+            known = connection.execute(
+                select(tables.poll.c.id).where(tables.poll.c.digest == digest)
+            ).scalar_one_or_none()
+        if known is None:
+            raise no_poll(digest)
+        read = Tally(Poll.from_bytes(self.blobs.get(digest)))
+        with self._lock:
+            self._polls[digest] = read
+            while len(self._polls) > POLLS_IN_MEMORY:
+                self._polls.popitem(last=False)
+        return read
+
+    def check_key(self, connection: Connection) -> None:
+        """Refuse to sign with a key that is not the service's any more."""
+        known = connection.execute(select(tables.service.c.public_key)).scalar_one()
+        if bytes(known) != self.key.public.raw:
+            raise ServiceError(
+                self.database.place,
+                "has been given another key, and this process has the old one",
+                "Start it again, with the new key.",
+            )
+
+    def check_may_charge(self, connection: Connection) -> None:
+        """Refuse what leads to a charge, if earlier ones may have been forgotten."""
+        if connection.execute(select(tables.service.c.is_archive)).scalar_one():
+            raise StateError(
+                "This service was restored from a backup as an archive: what was closed since "
+                "the backup was made is not in its accounts, so it opens and closes nothing.",
+                "If nothing was closed since, restore it with --nothing-closed-since.",
+            )
+
+    def ledger(self, poll: int | None = None) -> Ledger:
+        """The accounts of all parties; with the id of a poll, to charge for it."""
+        return Ledger(Accounts(self.database, poll))
+
+
+def no_poll(digest: str) -> AbsentError:
+    """There is none, or none that may be seen."""
+    return AbsentError(
+        f"There is no poll {digest[:12]}... here.",
+        "Compare the address with the one that you were given; ostraka status lists what is there.",
+    )

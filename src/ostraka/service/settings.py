@@ -1,0 +1,78 @@
+"""How one service is set up; what is not named has a default that works on one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Self, final
+
+from ostraka.errors import ParameterError
+
+__all__ = ["Settings"]
+
+VARIABLE: Final = "OSTRAKA_SERVICE"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What `ostraka serve` was told, handed to its worker processes in one variable."""
+
+    data: str = "ostraka-data"
+    """The folder for whatever is not elsewhere; only its owner may look into it."""
+    database: str | None = None
+    files: str | None = None
+    key: str | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    protects: str | None = None
+    """Of whom the first start's budget is: a whole party, or a person."""
+    rate: float = 50.0
+    """Requests a second that one token may make for long."""
+    grid: float = 5.0
+    """A release is shown a multiple of so many seconds after its poll was closed."""
+    issuer: str | None = None
+    audience: str | None = None
+    admins: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.admins or self.readers) and self.issuer is None:
+            allowed = "the address of whoever vouches for these people"
+            raise ParameterError("oidc_issuer", got=None, allowed=allowed)
+        if self.issuer is not None and self.audience is None:
+            allowed = "the name of this service at the issuer"
+            raise ParameterError("oidc_audience", got=None, allowed=allowed)
+
+    @property
+    def folder(self) -> Path:
+        """The data folder."""
+        return Path(self.data)
+
+    @property
+    def database_url(self) -> str:
+        """Where the database is."""
+        return self.database or f"sqlite:///{self.folder.absolute() / 'service.db'}"
+
+    @property
+    def files_url(self) -> str:
+        """Where large files are."""
+        return self.files or str(self.folder.absolute() / "files")
+
+    @property
+    def key_path(self) -> Path:
+        """Where the service's secret key is."""
+        return Path(self.key) if self.key else self.folder / "service.key"
+
+    def export(self) -> None:
+        """For processes that this one starts."""
+        os.environ[VARIABLE] = json.dumps(asdict(self))
+
+    @classmethod
+    def imported(cls) -> Self:
+        """What the process that started this one has exported."""
+        held = json.loads(os.environ[VARIABLE])
+        lists = {name: tuple(held[name]) for name in ("admins", "readers")}
+        return cls(**{**held, **lists})

@@ -1,0 +1,1 @@
+"""Versions of the tables, in the order of their numbers."""
