@@ -17,6 +17,18 @@ from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples
 WIDTH = 80
 PANELS = {
     "Take part in a poll": ["poll", "contribute", "release", "evaluate"],
+    "Run or use a service": [
+        "serve",
+        "invite",
+        "join",
+        "status",
+        "close",
+        "fetch",
+        "hand-in",
+        "revoke",
+        "backup",
+        "restore",
+    ],
     "Learn in one place": ["learn", "predict", "score", "inspect", "export"],
     "Look ahead": ["demo", "plan"],
     "Accounts": ["ledger", "policy"],

@@ -16,6 +16,18 @@ __all__ = ["main"]
 
 PANELS = {
     "Take part in a poll": ("poll", "contribute", "release", "evaluate"),
+    "Run or use a service": (
+        "serve",
+        "invite",
+        "join",
+        "status",
+        "close",
+        "fetch",
+        "hand-in",
+        "revoke",
+        "backup",
+        "restore",
+    ),
     "Learn in one place": ("learn", "predict", "score", "inspect", "export"),
     "Look ahead": ("demo", "plan"),
     "Accounts": ("ledger", "policy"),
@@ -27,7 +39,9 @@ COMMANDS = tuple(name for members in PANELS.values() for name in members)
 MISSING = (
     "The command line needs a few more packages. Install them with: pip install 'ostraka[cli]'"
 )
-SPENDS = (["learn"], ["release"])
+FOR_SERVICES = "A service needs more packages. Install them with: pip install 'ostraka[service]'"
+SPENDS = (["learn"], ["release"], ["close"])
+SERVES = (["serve"], ["backup"], ["restore"])
 STOPPED = (
     "Interrupted. No file was left half-written; finished parts are kept, and the same command "
     "goes on from there."
@@ -99,7 +113,9 @@ def explain(error: Exception) -> str:
     if isinstance(error, ParameterError):
         return _name_flag(error)
     if isinstance(error, ImportError):
-        return str(error) if "pip install" in str(error) else f"{error}. {MISSING}"
+        if "pip install" in str(error):
+            return str(error)
+        return f"{error}. {FOR_SERVICES if sys.argv[1:2] in SERVES else MISSING}"
     return str(error)
 
 
@@ -172,12 +188,13 @@ def _add(app: Typer, name: str, panel: str) -> None:
     """Put a command, or a group of them, into a panel of the help."""
     from ostraka.cli.help import Command
 
-    module = import_module(f"ostraka.cli.{name}")
+    word = name.replace("-", "_")
+    module = import_module(f"ostraka.cli.{word}")
     if hasattr(module, "app"):
         app.add_typer(module.app, rich_help_panel=panel)
         return
     epilog = getattr(module, "EXAMPLES", None)
-    app.command(cls=Command, epilog=epilog, rich_help_panel=panel)(getattr(module, name))
+    app.command(name, cls=Command, epilog=epilog, rich_help_panel=panel)(getattr(module, word))
 
 
 def _version(shown: bool) -> None:

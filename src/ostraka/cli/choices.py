@@ -13,10 +13,12 @@ __all__ = [
     "AUTO",
     "ANY_NOISE",
     "PARTY",
+    "PARTY_ROLE",
     "CalibrationName",
     "MethodName",
     "NoiseName",
     "ObjectiveName",
+    "RoleName",
     "StudentName",
     "UnitName",
 ]
@@ -41,3 +43,14 @@ class ObjectiveName(StrEnum):
 
     accuracy = "accuracy"
     balanced = "balanced"
+
+
+class RoleName(StrEnum):
+    """What somebody may do at a service."""
+
+    party = "party"
+    reader = "reader"
+    admin = "admin"
+
+
+PARTY_ROLE = RoleName.party

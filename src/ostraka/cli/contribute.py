@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ostraka.cli.help import DATA, METHOD, OUTPUT, examples, option
+from ostraka.cli.members import PLAIN, YES
 from ostraka.cli.options import FORCE, LABEL_COLUMN, SITE, TRUST
 
 if TYPE_CHECKING:
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "ostraka contribute stroke.poll mine.csv --label-column outcome \\\n"
     "    --party ward-3 --out ward-3.contribution",
+    "ostraka contribute https://polls.example.org/polls/3f2a... mine.csv \\\n"
+    "    --label-column outcome",
     "ostraka contribute stroke.poll --model mine.onnx \\\n"
     "    --party ward-3 --out ward-3.contribution",
 )
@@ -29,7 +34,13 @@ FAR = 5.0
 
 
 def contribute(
-    file: Annotated[Path, typer.Argument(help="The poll, as written by `ostraka poll create`.")],
+    poll: Annotated[
+        str,
+        typer.Argument(
+            help="The poll: a file as written by `ostraka poll create`, or its address at a "
+            "service that you have joined."
+        ),
+    ],
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -67,12 +78,18 @@ def contribute(
     party: Annotated[
         str | None,
         option(
-            OUTPUT, "Your name in the poll. Case and spaces around it do not matter.", of="name"
+            OUTPUT,
+            "Your name in the poll. Case and spaces around it do not matter. A service knows it.",
+            of="name",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        option(OUTPUT, "Where to write the contribution: the only file that leaves.", of="file"),
+        option(
+            OUTPUT,
+            "Where to write the contribution: the only file that leaves. To an address it is sent.",
+            of="file",
+        ),
     ] = None,
     check: Annotated[
         bool,
@@ -88,50 +105,130 @@ def contribute(
             of="number",
         ),
     ] = -1,
+    yes: Annotated[bool, YES] = False,
+    plain: Annotated[bool, PLAIN] = False,
 ) -> None:
     """Compute your contribution to a poll, show what leaves this machine, and write it to one small
-    file.
+    file; or, to a poll's address, send it.
 
-    Reads only the poll and your own file, and needs no network. Mail the result to the coordinator.
+    With a file, reads only the poll and your own file, and needs no network: mail the result to the
+    coordinator. With an address, the poll is fetched and checked, and you are asked before anything
+    is sent. What did not arrive is kept: the same command without DATA sends it once more. Until
+    the poll is closed, you can contribute anew, and the last one counts.
+
     If you have rules (ostraka policy), a poll that breaks them is refused before that.
     """
+    from ostraka.client.address import is_address
+    from ostraka.site import Site
+
+    given = Given(data, label_column, person_column, local, model, tuple(trust or ()), jobs)
+    rules = Site.find(site)
+    if is_address(poll):
+        from ostraka.cli.sending import answer
+
+        answer(poll, given, rules, party=party, out=out, check=check, yes=yes, plain=plain, at=site)
+        return
+    _answer_file(Path(poll), given, rules, party=party, out=out, check=check, force=force)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a party's contribution is made of."""
+
+    data: Path | None
+    label_column: str | None
+    person_column: str | None
+    local: str
+    model: Path | None
+    trust: tuple[str, ...]
+    jobs: int
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is nothing to make one of."""
+        return self.data is None and self.model is None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A contribution, and what there is to say of it."""
+
+    contribution: Contribution
+    source: str
+    warn: Callable[[], None]
+
+
+def make(poll: Poll, given: Given, party: str, then: str, *, check: bool) -> Made | None:
+    """A contribution; None if only the table was looked at."""
+    if given.model is not None:
+        _check_alone(given.data, given.label_column, given.person_column, given.local)
+        made = _from_model(poll, given.model, party, given.trust)
+        return Made(made, f"the classifier {given.model.name}", lambda: None)
+    table = _read(poll, given.data, given.label_column, given.person_column)
+
+    def warn() -> None:
+        _warn(poll, table, given.person_column)
+
+    if check:
+        _fits(poll, table, then)
+        warn()
+        return None
+    made = _from_rows(poll, table, party, given.local, given.jobs)
+    return Made(made, f"{_say_rows(table)} in {Path(str(given.data)).name}", warn)
+
+
+def _answer_file(
+    file: Path,
+    given: Given,
+    rules: Site | None,
+    *,
+    party: str | None,
+    out: Path | None,
+    check: bool,
+    force: bool,
+) -> None:
+    """Read the poll from a file, and write the contribution to another."""
     from ostraka.errors import ParameterError
     from ostraka.files import check_distinct, check_new, check_writable
     from ostraka.poll import Poll
-    from ostraka.site import Site
 
-    poll, rules = Poll.load(file), Site.find(site)
+    poll = Poll.load(file)
     if rules is not None:
         rules.check(poll, party)
     if not check:
         needed = {"--party": (party, "your name in the poll"), "--out": (out, "a file to write")}
-        for name, (given, what) in needed.items():
-            if given is None:
+        for name, (value, what) in needed.items():
+            if value is None:
                 raise ParameterError(name, got=None, allowed=f"{what}; or else --check")
         assert out is not None
         own = () if rules is None else rules.files()
         check_new(out, force)
         check_writable(out)
         check_distinct(
-            out, (file, data, model, *own), "the poll, the data, the model or your rules"
+            out,
+            (file, given.data, given.model, *own),
+            "the poll, the data, the model or your rules",
         )
-    if model is not None:
-        _check_alone(data, label_column, person_column, local)
-        made = _from_model(poll, model, party or "check", trust or [])
-        allowed = _count(rules, poll, None if check else party)
-        _report(poll, made, f"the classifier {model.name}", None if check else out, allowed)
+    then = (
+        f"Read what the poll asks with ostraka poll show {file}; then run this command with "
+        "--party and --out instead of --check."
+    )
+    made = make(poll, given, party or "check", then, check=check)
+    if made is None:
         return
-    table = _read(poll, data, label_column, person_column)
-    if check:
-        _fits(poll, table, file)
-    else:
-        made = _from_rows(poll, table, str(party), local, jobs)
-        allowed = _count(rules, poll, party)
-        _report(poll, made, f"{_say_rows(table)} in {Path(str(data)).name}", out, allowed)
-    _warn(poll, table, person_column)
+    allowed = count(rules, poll, None if check else party)
+    written = "Nothing was written."
+    if out is not None and not check:
+        made.contribution.save(out, overwrite=True)  # asked before
+        written = (
+            f"Wrote {out}. Send it to the coordinator, on a protected channel: it is made of your "
+            "data. You hear of the result when enough parties have sent theirs."
+        )
+    report(poll, made, {"And my own rules?": allowed, "What next?": written})
+    made.warn()
 
 
-def _count(rules: Site | None, poll: Poll, party: str | None) -> str:
+def count(rules: Site | None, poll: Poll, party: str | None) -> str:
     """In the site's own account, before anything is written that could leave; and what to say."""
     if rules is None:
         return "You have none (ostraka policy), so every poll is answered."
@@ -218,7 +315,7 @@ def _no_rows(poll: Poll) -> Any:
     return np.zeros((0, poll.task.n_columns))
 
 
-def _from_model(poll: Poll, model: Path, party: str, trust: list[str]) -> Contribution:
+def _from_model(poll: Poll, model: Path, party: str, trust: tuple[str, ...]) -> Contribution:
     from ostraka.party.training.files import load_classifier
 
     if poll.private_auxiliary:
@@ -227,7 +324,7 @@ def _from_model(poll: Poll, model: Path, party: str, trust: list[str]) -> Contri
         return poll.cast(classifier, party)
 
 
-def _fits(poll: Poll, table: Table, file: Path) -> None:
+def _fits(poll: Poll, table: Table, then: str) -> None:
     """Everything that could be wrong with a table, without computing a contribution."""
     from ostraka.errors import list_names
 
@@ -238,8 +335,7 @@ def _fits(poll: Poll, table: Table, file: Path) -> None:
     typer.echo(
         f"{_say_rows(table)} can be read by the poll's columns, and every class is on its list. "
         f"{unused}Nothing was computed and nothing was written.\n"
-        f"What next? Read what the poll asks with ostraka poll show {file}; then run this command "
-        "with --party and --out instead of --check."
+        f"What next? {then}"
     )
 
 
@@ -296,30 +392,25 @@ def _say_used(poll: Poll) -> str:
     return f", of which one in {poll.keep_back}, kept back from learning, is used"
 
 
-def _report(poll: Poll, made: Contribution, source: str, out: Path | None, allowed: str) -> None:
+def report(poll: Poll, made: Made, more: dict[str, str]) -> None:
+    """What was computed, what leaves the machine, and what it costs."""
     from ostraka.cli.screen import print_answers
     from ostraka.expect.describe import describe, say_sent
 
-    size, kind = len(made.to_bytes()), "votes" if made.of_votes else "whole numbers"
-    what = f"{made.values.size:,} {'bytes' if poll.private_auxiliary else kind}"
-    if made.n_persons is not None:
-        what += f" and the number of persons, {made.n_persons:,}"
+    sent = made.contribution
+    size, kind = len(sent.to_bytes()), "vote" if sent.of_votes else "whole number"
+    kind = "byte" if poll.private_auxiliary else kind
+    what = f"{sent.values.size:,} {kind if sent.values.size == 1 else kind + 's'}"
+    if sent.n_persons is not None:
+        what += f" and the number of persons, {sent.n_persons:,}"
     asked = describe(poll)
     kept = ("What does it cost me?", "What does ε mean for me?", "Whom do I have to trust?")
-    written = "Nothing was written."
-    if out is not None:
-        made.save(out, overwrite=True)  # asked before
-        written = (
-            f"Wrote {out}. Send it to the coordinator, on a protected channel: it is made of your "
-            "data. You hear of the result when enough parties have sent theirs."
-        )
     print_answers(
         {
-            "What was computed?": f"From {source}{_say_used(poll)}: {say_sent(poll)}.",
+            "What was computed?": f"From {made.source}{_say_used(poll)}: {say_sent(poll)}.",
             "What leaves my machine?": f"{what}: {size:,} bytes in all, with your name, "
-            f"{made.party}. No row, no column and no file of yours.",
+            f"{sent.party}. No row, no column and no file of yours.",
             **{question: asked[question] for question in kept},
-            "And my own rules?": allowed,
-            "What next?": written,
+            **more,
         }
     )

@@ -19,6 +19,7 @@ from ostraka.cli.choices import (
     UnitName,
 )
 from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, Command, Group, examples, option
+from ostraka.cli.members import AT, PLAIN, SERVER, YES, ask, at_poll, member_of, poll_address
 from ostraka.cli.options import (
     CALIBRATION,
     CLASSES,
@@ -40,6 +41,7 @@ from ostraka.cli.options import (
     SAMPLES_EACH,
     SAMPLES_LARGEST,
     SHIFT,
+    SITE,
     START,
     STUDENT,
     SVMLIGHT_COLUMNS,
@@ -47,6 +49,8 @@ from ostraka.cli.options import (
 from ostraka.cli.screen import console, print_answers, print_mind
 
 if TYPE_CHECKING:
+    from ostraka.client import Membership
+    from ostraka.poll import Poll
     from ostraka.public.auxiliary import AuxiliarySet
 
 app = typer.Typer(
@@ -140,7 +144,22 @@ def create(
     start: Annotated[Path | None, START] = None,
     lambda_: Annotated[float | None, LAMBDA] = None,
     calibration: Annotated[CalibrationName | None, CALIBRATION] = None,
-    out: Annotated[Path, option(OUTPUT, "Where to write the poll.", of="file")],
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, "Where to write the poll; not needed with --server.", of="file"),
+    ] = None,
+    server: Annotated[
+        str | None,
+        option(OUTPUT, "A service that gets it, as a draft.", of="address"),
+    ] = None,
+    site: Annotated[
+        Path | None,
+        option(OUTPUT, "With --server: the folder of what you have joined.", of="folder"),
+    ] = None,
+    plain: Annotated[
+        bool,
+        option(OUTPUT, "With --server: without encryption, on a network you trust.", "--plain"),
+    ] = False,
     title: Annotated[
         str, option(OUTPUT, "One line that says what the poll is about.", of="text")
     ] = "",
@@ -148,6 +167,7 @@ def create(
 ) -> None:
     """Make a poll from public things alone. Anybody may see it; nothing private goes into it."""
     from ostraka.cli.words import names_in, words
+    from ostraka.errors import ParameterError
     from ostraka.expect.advice import look_at_public, weak
     from ostraka.expect.describe import describe
     from ostraka.expect.unit import advise_unit, drowns
@@ -155,7 +175,11 @@ def create(
     from ostraka.poll import Poll
     from ostraka.release import Release
 
-    check_new(out, force)
+    if out is None and server is None:
+        raise ParameterError("--out", got=None, allowed="a file to write; or else --server")
+    if out is not None:
+        check_new(out, force)
+    member = None if server is None else member_of(site, server, "admin", plain=plain)
     first = None if start is None else Release.load(start)
     asked = None if roll is None else names_in(roll)
     auxiliary, read = _auxiliary(
@@ -194,12 +218,16 @@ def create(
             lambda_=lambda_,
             calibration=None if calibration is None else calibration.value,
         )
-    poll.save(out, overwrite=True)  # asked before
-    print_answers(describe(poll, str(out)))
+    if out is not None:
+        poll.save(out, overwrite=True)  # asked before
+    print_answers(describe(poll, "POLL" if out is None else str(out)))
     number = parties if parties is not None else len(asked or ())
     rows = "" if poll.auxiliary is None else "with the public rows in it, "
     ready = f"Send it to every party: {rows}it is for anybody to read." * (drowns(poll) is None)
-    console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
+    if out is not None:
+        console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
+    if member is not None:
+        _upload(member, poll)
     told = (
         advise_unit(poll, number, samples_each or 10),
         weak(epsilon),
@@ -234,6 +262,77 @@ def show(
         typer.echo(dumps(facts(poll), sort_keys=True, ensure_ascii=False))
         return
     print_answers(describe(poll, str(file)))
+
+
+@app.command(
+    cls=Command,
+    epilog=examples("ostraka poll upload stroke.poll --server https://polls.example.org"),
+)
+def upload(
+    file: Annotated[Path, typer.Argument(help="A poll, as written by `ostraka poll create`.")],
+    *,
+    server: Annotated[str | None, SERVER] = None,
+    site: Annotated[Path | None, SITE] = None,
+    plain: Annotated[bool, PLAIN] = False,
+) -> None:
+    """Give a poll to a service, as a draft that only admins see."""
+    from ostraka.poll import Poll
+
+    poll = Poll.load(file)
+    _upload(member_of(site, server, "admin", plain=plain), poll)
+
+
+@app.command(
+    name="open",
+    cls=Command,
+    epilog=examples("ostraka poll open https://polls.example.org/polls/..."),
+)
+def open_poll(
+    address: Annotated[str, typer.Argument(help=AT)],
+    *,
+    yes: Annotated[bool, YES] = False,
+    site: Annotated[Path | None, SITE] = None,
+    plain: Annotated[bool, PLAIN] = False,
+) -> None:
+    """Let parties contribute to a draft. From now on it is signed and never changes."""
+    member, where = at_poll(site, address, "admin", plain=plain)
+    with member.client() as client:
+        state = client.poll(where.digest)
+        if state.state == "draft":
+            ask(f"Open {state.title or 'this poll'}? It cannot be changed any more.", yes)
+        client.open_poll(where.digest)
+    typer.echo(
+        f"Open. Whoever is asked contributes by: ostraka contribute {where} TABLE "
+        "--label-column COLUMN. Who has not joined yet: ostraka invite NAME ..."
+    )
+
+
+@app.command(
+    cls=Command, epilog=examples("ostraka poll abandon https://polls.example.org/polls/...")
+)
+def abandon(
+    address: Annotated[str, typer.Argument(help=AT)],
+    *,
+    yes: Annotated[bool, YES] = False,
+    site: Annotated[Path | None, SITE] = None,
+    plain: Annotated[bool, PLAIN] = False,
+) -> None:
+    """End a poll at a service without a release, and erase what was sent."""
+    member, where = at_poll(site, address, "admin", plain=plain)
+    with member.client() as client:
+        state = client.poll(where.digest)
+        ask(f"Abandon {state.title or 'this poll'}? There will be no release of it.", yes)
+        client.abandon_poll(where.digest)
+    typer.echo("Abandoned. What was sent to it is erased, and nobody was charged.")
+
+
+def _upload(member: Membership, poll: Poll) -> None:
+    with member.client() as client:
+        state = client.add_poll(poll.digest, poll.to_bytes())
+        where = poll_address(client, poll.digest)
+    typer.echo(f"It is at {where}, as {state.state}.")
+    if state.state == "draft":
+        typer.echo(f"Open it for contributions: ostraka poll open {where}")
 
 
 def _auxiliary(

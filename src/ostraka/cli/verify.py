@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "ostraka verify model.ostraka",
     "ostraka verify model.ostraka --signer coordinator.pub --poll stroke.poll",
+    "ostraka verify ward-3.receipt --list stroke.list --signer service.pub",
 )
 
 
@@ -36,6 +37,20 @@ def verify(
         Path | None,
         option(None, "The poll: check that the release is what it asked for.", of="file"),
     ] = None,
+    list_: Annotated[
+        Path | None,
+        option(
+            None,
+            "FILE is a receipt: look for it on this list of what was counted (ostraka fetch "
+            "--list).",
+            "--list",
+            of="file",
+        ),
+    ] = None,
+    contribution: Annotated[
+        Path | None,
+        option(None, "What the receipt should be for: your contribution's file.", of="file"),
+    ] = None,
 ) -> None:
     """Check a release: who signed it, whether its noise gives what it promises, and whether it is
     what the poll asked for. Of a poll, check who signed it.
@@ -43,6 +58,9 @@ def verify(
     Nobody is asked: everything is computed from these files. A signature is looked for beside the
     file, under its name with .sig at the end. What no file can show is that the noise was drawn as
     promised: that is the signer's word.
+
+    Of a receipt for a contribution that a coordinator has handed in for you, check whether it was
+    counted.
     """
     from ostraka.errors import ParameterError
     from ostraka.files import read_regular
@@ -52,6 +70,14 @@ def verify(
     from ostraka.tensors import LARGEST_FILE
     from ostraka.verifying import check_release, check_signature, read_signed
 
+    if list_ is not None or contribution is not None:
+        from ostraka.cli.verify_receipt import verify_receipt
+
+        if list_ is None or poll is not None:
+            raise ParameterError("--list", got=None, allowed="with a receipt, and without --poll")
+        by = None if signer is None else _find_key(signer)
+        verify_receipt(file, list_, by, contribution)
+        return
     asked = None if poll is None else Poll.load(poll)
     content, beside = read_regular(file, "release", LARGEST_FILE), path_of(file)
     signature = Signature.load(beside) if beside.exists() else None

@@ -1,0 +1,117 @@
+"""`ostraka close`: `ostraka release`, over there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ostraka.cli.help import examples, option
+from ostraka.cli.members import AT, PLAIN, YES, ask, at_poll, poll_address, say_amount
+from ostraka.cli.options import FORCE, SITE
+from ostraka.cli.screen import console, print_answers
+
+if TYPE_CHECKING:
+    from ostraka.client import Client
+    from ostraka.client.shapes import PollState
+
+EXAMPLES = examples(
+    "ostraka close https://polls.example.org/polls/3f2a... --out model.ostraka",
+    "ostraka close https://polls.example.org/polls/3f2a... --leave-out ward-3 --yes",
+)
+PAUSE = 0.5
+PATIENCE = 3600.0
+
+
+def close(
+    address: Annotated[str, typer.Argument(help=AT)],
+    *,
+    out: Annotated[
+        Path | None, option(None, "Where to write the model, once it is there.", of="file")
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        option(
+            None,
+            "Somebody whose contribution shall not count, such as a party that cannot pay; may be "
+            "repeated.",
+            of="name",
+        ),
+    ] = None,
+    yes: Annotated[bool, YES] = False,
+    force: Annotated[bool, FORCE] = False,
+    plain: Annotated[bool, PLAIN] = False,
+    site: Annotated[Path | None, SITE] = None,
+) -> None:
+    """Close a poll: freeze who is in, charge everybody, draw the noise once, and release the model.
+
+    If too few have contributed, or somebody cannot pay, nothing happens and the poll stays open. If
+    anything is interrupted, the same command goes on: nobody is charged twice, and noise is drawn
+    once.
+    """
+    from ostraka.files import check_new, check_writable
+
+    if out is not None:
+        check_new(out, force)
+        check_writable(out)
+    member, where = at_poll(site, address, "admin", plain=plain)
+    with member.session() as (member, client):
+        state = client.poll(where.digest)
+        if state.state == "open":
+            _say_what(state, leave_out or [])
+            ask("Close it, charge everybody, and release? This cannot be undone.", yes)
+        state = client.close_poll(where.digest, leave_out or [])
+        _wait(client, where.digest)
+        if out is None:
+            where_ = poll_address(client, where.digest)
+            typer.echo(f"Released. Get it: ostraka fetch {where_} --out model.ostraka")
+            return
+        from ostraka.cli.fetch import get_release
+        from ostraka.cli.inspect import answers, price
+        from ostraka.cli.release import save
+        from ostraka.signing.signature import path_of
+
+        release, signature = get_release(member, client, where.digest)
+    save(release, out)
+    signature.save(path_of(out))
+    cost = f"{price(release)} Every one was charged at the service."
+    print_answers({"Wrote": f"{out}, signed in {path_of(out)}", **answers(release, out, cost)})
+
+
+def _say_what(state: PollState, leave_out: list[str]) -> None:
+    facts = state.facts
+    without = f", without {', '.join(leave_out)}" if leave_out else ""
+    print_answers(
+        {
+            "Poll": f"{state.title or 'without a title'} ({state.digest[:12]}...)",
+            "Who is in": f"{state.contributions:,} of about {facts.get('expected', 0):,}{without}; "
+            f"at least {facts.get('least_parties')} are needed.",
+            "What each is charged": say_amount(state.price),
+            "What is published": "One model, by "
+            f"{facts.get('method')}, with its certificate; and a list of commitments, by which "
+            "every party finds that it was counted.",
+            "What is erased": "What the parties have sent.",
+        }
+    )
+
+
+def _wait(client: Client, digest: str) -> None:
+    """Until it is released; the service does the work."""
+    import time
+
+    from ostraka.errors import ServiceError, StateError
+
+    deadline = time.monotonic() + PATIENCE
+    with console().status("The service makes the release"):  # on terminals only
+        while (state := client.poll(digest)).state != "released":
+            if state.trouble is not None:
+                raise StateError(
+                    f"The release could not be made. The service says: {state.trouble}",
+                    "When the cause is gone, run the same command again: it goes on. What was "
+                    "charged stays charged once.",
+                )
+            if time.monotonic() > deadline:
+                remedy = "Look at its log, then run the same command again: it goes on."
+                raise ServiceError(client.address, "has not finished the release", remedy)
+            time.sleep(PAUSE)

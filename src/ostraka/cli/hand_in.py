@@ -1,0 +1,54 @@
+"""`ostraka hand-in`: contributions that came as files, to a service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ostraka.cli.help import examples, option
+from ostraka.cli.members import AT, PLAIN, at_poll
+from ostraka.cli.options import SITE
+
+EXAMPLES = examples(
+    "ostraka hand-in https://polls.example.org/polls/3f2a... ward-3.contribution \\\n"
+    "    --receipts receipts/"
+)
+
+
+def hand_in(
+    address: Annotated[str, typer.Argument(help=AT)],
+    files: Annotated[
+        list[Path], typer.Argument(help="Contributions, as written by ostraka contribute.")
+    ],
+    *,
+    receipts: Annotated[
+        Path | None,
+        option(None, "A folder for the receipts, one for each party.", of="folder"),
+    ] = None,
+    plain: Annotated[bool, PLAIN] = False,
+    site: Annotated[Path | None, SITE] = None,
+) -> None:
+    """Hand in what parties without a network have given you as files.
+
+    Your word stands for theirs, and the service's log says so. What a party has sent itself is not
+    replaced.
+    """
+    from ostraka.files import check_folder, write_atomically
+    from ostraka.party.contribution import Contribution
+
+    member, where = at_poll(site, address, "admin", plain=plain)
+    given = [Contribution.load(path) for path in files]  # all of them, before one is sent
+    if receipts is not None:
+        check_folder(receipts / "receipt")
+    with member.client() as client:
+        for path, one in zip(files, given, strict=True):
+            receipt = client.hand_in(where.digest, one.party, one.to_bytes())
+            receipt.check(member.service)
+            kept = ""
+            if receipts is not None:
+                place = receipts / f"{path.stem}.receipt"
+                write_atomically(place, receipt.to_bytes(), private=True)
+                kept = f"; its receipt is in {place}"
+            typer.echo(f"{path.name}: the contribution of party {one.party} has arrived{kept}.")

@@ -1,0 +1,88 @@
+"""Addresses of services and of polls in them, as people write them.
+
+    a service    https://ostraka.example.org, perhaps with a path
+    a poll       the service's, then /polls/ and the poll's digest
+    a link       the service's, then /join# and a code
+
+Plain http goes to this very machine only: anywhere else it would show tokens to whoever listens.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Final, final
+from urllib.parse import urlsplit
+
+from ostraka.errors import InputError, ParameterError
+
+__all__ = ["PollAddress", "is_address", "read_address", "read_link", "read_poll_address"]
+
+_POLL: Final = re.compile(r"(?P<base>.*?)(?:/v1)?/polls/(?P<digest>[0-9a-f]{64})/?")
+_LINK: Final = re.compile(r"(?P<base>.*?)/join/?#(?P<code>.+)")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PollAddress:
+    """Where a poll is."""
+
+    service: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.service}/polls/{self.digest}"
+
+
+def is_address(text: str) -> bool:
+    """Whether something is meant as an address, and not as a file."""
+    return text.strip().lower().startswith(("http://", "https://"))
+
+
+def read_address(text: str, *, plain: bool = False) -> str:
+    """A service's address in one form; `plain`: http is good enough, whoever listens."""
+    parts = urlsplit(text.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        raise ParameterError("address", got=text, allowed="https://HOST, perhaps with a port")
+    if parts.query or parts.fragment:
+        raise ParameterError("address", got=text, allowed="an address without ? and #")
+    if parts.scheme == "http" and not plain and not _is_own(parts.hostname):
+        raise InputError(
+            f"{text} is not encrypted: whoever listens on the way could contribute in your name.",
+            "Use https://; or, on a network that you trust, say --plain.",
+        )
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        raise ParameterError("address", got=text, allowed="a port from 1 to 65535") from None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+
+def read_poll_address(text: str, *, plain: bool = False) -> PollAddress:
+    """A poll's address."""
+    found = _POLL.fullmatch(text.strip())
+    if found is None:
+        allowed = "a poll's address: https://HOST/polls/ and 64 hexadecimal digits"
+        raise ParameterError("address", got=text, allowed=allowed)
+    return PollAddress(read_address(found["base"], plain=plain), found["digest"])
+
+
+def read_link(text: str, *, plain: bool = False) -> tuple[str, str]:
+    """The service and the code of a link."""
+    found = _LINK.fullmatch(text.strip())
+    if found is None:
+        raise ParameterError(
+            "address", got=text, allowed="a link with a code: https://HOST/join#..."
+        )
+    return read_address(found["base"], plain=plain), found["code"]
+
+
+def _is_own(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,187 @@
+"""What a service answers, as values. What is not of the form that is expected is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+from ostraka.exchange.succession import Succession
+from ostraka.signing import PublicKey
+
+__all__ = ["Account", "Contributor", "Identity", "Joined", "Me", "Mine", "Party", "PollState"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """What somebody has who has joined."""
+
+    role: str
+    name: str
+    token: str
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        return cls(**{name: _text(held[name]) for name in ("role", "name", "token")})
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A service's key, and its earlier ones' words for the next."""
+
+    key: PublicKey
+    earlier: tuple[Succession, ...]
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        links = (
+            Succession(
+                PublicKey.parse(_text(one["old"])),
+                PublicKey.parse(_text(one["new"])),
+                bytes.fromhex(_text(one["signature"])),
+            )
+            for one in held["earlier"]
+        )
+        return cls(key=PublicKey.parse(_text(held["key"])), earlier=tuple(links))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """Who somebody is at a service, and their account if they are a party."""
+
+    role: str
+    name: str
+    account: Account | None
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        account = None if held["account"] is None else Account.read(held["account"])
+        return cls(role=_text(held["role"]), name=_text(held["name"]), account=account)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mine:
+    """Which contribution of one's own has arrived."""
+
+    revision: int
+    commitment: bytes
+    handed_in: bool
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        return cls(
+            revision=int(held["revision"]),
+            commitment=bytes.fromhex(_text(held["commitment"])),
+            handed_in=bool(held["handed_in"]),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollState:
+    """A poll, beside its file."""
+
+    digest: str
+    title: str
+    state: str
+    contributions: int
+    persons: int | None
+    release: str | None
+    facts: dict[str, Any]
+    price: dict[str, float] | None
+    mine: Mine | None
+    trouble: str | None
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        mine = held["mine"]
+        return cls(
+            digest=_text(held["digest"]),
+            title=_text(held["title"]),
+            state=_text(held["state"]),
+            contributions=int(held["contributions"]),
+            persons=held["persons"],
+            release=held["release"],
+            facts=dict(held["facts"]),
+            price=held["price"],
+            mine=None if mine is None else Mine.read(mine),
+            trouble=None if held["trouble"] is None else _text(held["trouble"]),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a party may lose, has lost, and has left."""
+
+    party: str
+    budget: dict[str, float]
+    spent: dict[str, float]
+    left: dict[str, float]
+    releases: int
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        return cls(
+            party=_text(held["party"]),
+            budget=dict(held["budget"]),
+            spent=dict(held["spent"]),
+            left=dict(held["left"]),
+            releases=int(held["releases"]),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contributor:
+    """Who has contributed."""
+
+    party: str
+    revision: int
+    handed_in: bool
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        return cls(
+            party=_text(held["party"]),
+            revision=int(held["revision"]),
+            handed_in=bool(held["handed_in"]),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """Who is known to a service."""
+
+    name: str
+    joined: str
+    has_key: bool
+    revoked: bool
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        return cls(
+            name=_text(held["name"]),
+            joined=_text(held["joined"]),
+            has_key=bool(held["has_key"]),
+            revoked=bool(held["revoked"]),
+        )
+
+
+def _text(given: Any) -> str:
+    """Printable text: what a service answers may end on a terminal."""
+    if not isinstance(given, str) or not given.isprintable():
+        raise ValueError("not printable text")
+    return given
