@@ -6,16 +6,13 @@ The files go to benchmarks/results.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy
 import sklearn
 from rich.console import Console
-from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from benchmarks import (
@@ -29,9 +26,7 @@ from benchmarks import (
     solver,
     streaming,
 )
-
-RESULTS = Path(__file__).parent / "results"
-Rows = list[dict[str, Any]]
+from benchmarks.tables import RESULTS, Rows, draw_table, write_results
 
 
 def main() -> None:
@@ -72,8 +67,14 @@ def main() -> None:
     with console.status("The front door"):
         sections |= at_the_front_door()
     for title, rows in sections.items():
-        console.print(_table(title, rows))
-    _write(out, sections)
+        console.print(draw_table(title, rows))
+    versions = {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+    write_results(out, "core", sections, versions=versions)
 
 
 def at_the_front_door() -> dict[str, Rows]:
@@ -84,40 +85,6 @@ def at_the_front_door() -> dict[str, Rows]:
             "`ostraka plan --auxiliary` on 5 000 × 100, 8 classes, one thread": front_door.plan(),
             "Predicting 1 000 000 × 50, one thread": front_door.predict(),
         }
-
-
-def _table(title: str, rows: Rows) -> Table:
-    table = Table(title=title, title_justify="left")
-    for name in rows[0]:
-        table.add_column(
-            name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "right"
-        )
-    for row in rows:
-        table.add_row(*map(_cell, row.values()))
-    return table
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def _write(out: Path, sections: dict[str, Rows]) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    versions = {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }
-    content = {"versions": {**versions, "scikit-learn": sklearn.__version__}, "sections": sections}
-    (out / "core.json").write_text(
-        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    lines = ["# Speed, measured side by side", ""]
-    for title, rows in sections.items():
-        names = list(rows[0])
-        lines += [f"## {title}", "", "| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-        lines += ["| " + " | ".join(map(_cell, row.values())) + " |" for row in rows] + [""]
-    (out / "core.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
