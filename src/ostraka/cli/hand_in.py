@@ -25,7 +25,7 @@ def hand_in(
     *,
     receipts: Annotated[
         Path | None,
-        option(None, "A folder for the receipts, one for each party.", of="folder"),
+        option(None, "A folder for the receipts, one for each file, named like it.", of="folder"),
     ] = None,
     plain: Annotated[bool, PLAIN] = False,
     site: Annotated[Path | None, SITE] = None,
@@ -35,13 +35,14 @@ def hand_in(
     Your word stands for theirs, and the service's log says so. What a party has sent itself is not
     replaced.
     """
-    from ostraka.files import check_folder, write_atomically
+    from ostraka.files import write_atomically
     from ostraka.party.contribution import Contribution
 
     member, where = at_poll(site, address, "admin", plain=plain)
     given = [Contribution.load(path) for path in files]  # all of them, before one is sent
     if receipts is not None:
-        check_folder(receipts / "receipt")
+        _check_names(files)
+        receipts.mkdir(exist_ok=True)
     with member.client() as client:
         for path, one in zip(files, given, strict=True):
             receipt = client.hand_in(where.digest, one.party, one.to_bytes())
@@ -52,3 +53,16 @@ def hand_in(
                 write_atomically(place, receipt.to_bytes(), private=True)
                 kept = f"; its receipt is in {place}"
             typer.echo(f"{path.name}: the contribution of party {one.party} has arrived{kept}.")
+
+
+def _check_names(files: list[Path]) -> None:
+    """Refuse files of which one's receipt would replace another's."""
+    from ostraka.errors import InputError
+
+    stems = [path.stem for path in files]
+    twice = next((each for each in stems if stems.count(each) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"Two files are called {twice}, and so would their receipts be. Nothing was sent.",
+            "Give them other names, such as those of the parties.",
+        )

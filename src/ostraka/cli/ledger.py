@@ -1,4 +1,4 @@
-"""`ostraka ledger`: what every party has spent, and what is left."""
+"""`ostraka ledger`: what every party has spent, and what is left; in a file, or at a service."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 
 from ostraka.cli.choices import PARTY, UnitName
 from ostraka.cli.help import Command, Group, examples, option
+from ostraka.cli.members import PLAIN
+from ostraka.cli.options import SITE
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +37,13 @@ app = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(help="The ledger, as made by `ostraka ledger init`.")]
+Place = Annotated[
+    str,
+    typer.Argument(
+        help="The ledger, as made by `ostraka ledger init`; or the address of a service, for its "
+        "admins."
+    ),
+]
 
 
 @app.command(
@@ -97,10 +106,11 @@ def init(
         "ostraka ledger show parties.ledger",
         "ostraka ledger show parties.ledger --party ward-3",
         "ostraka ledger show parties.ledger --json | jq .parties",
+        "ostraka ledger show https://polls.example.org",
     ),
 )
 def show(
-    file: File,
+    file: Place,
     party: Annotated[
         str | None,
         option(None, "Only this party; case, spaces, and 3 or 3.0 make no difference.", of="name"),
@@ -112,10 +122,19 @@ def show(
         bool,
         typer.Option("--json", help="Print all of it as JSON instead, amounts exact as p/q too."),
     ] = False,
+    plain: Annotated[bool, PLAIN] = False,
+    site: Annotated[Path | None, SITE] = None,
 ) -> None:
     """Show what parties have spent and have left, least left first."""
+    from ostraka.client.address import is_address
     from ostraka.ledger import Ledger
 
+    if is_address(file):
+        from ostraka.cli.accounts import show_at
+
+        few = None if everyone else FEW
+        show_at(file, party, few=few, json=json, plain=plain, site=site)
+        return
     ledger = Ledger(file)
     accounts = ledger.accounts() if party is None else [ledger.account(party)]
     if party is not None and not accounts[0].n_releases and not json:
@@ -137,15 +156,23 @@ def show(
     ),
 )
 def history(
-    file: File,
+    file: Place,
     party: Annotated[
         str | None, option(None, "Only the releases that this party took part in.", of="name")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON instead.")] = False,
+    plain: Annotated[bool, PLAIN] = False,
+    site: Annotated[Path | None, SITE] = None,
 ) -> None:
     """List the charges, oldest first."""
+    from ostraka.client.address import is_address
     from ostraka.ledger import Ledger
 
+    if is_address(file):
+        from ostraka.cli.accounts import history_at
+
+        history_at(file, party, json=json, plain=plain, site=site)
+        return
     ledger = Ledger(file)
     charges = ledger.history(party)
     if json:
@@ -165,6 +192,44 @@ def history(
         table.add_row(*map(Text, cells))
     _console().print(table)
     _print_open(ledger)
+
+
+@app.command(
+    cls=Command,
+    epilog=examples(
+        "ostraka ledger allow parties.ledger ward-3 --epsilon 2",
+        "ostraka ledger allow https://polls.example.org ward-3 --epsilon 2",
+    ),
+)
+def allow(
+    file: Place,
+    parties: Annotated[list[str], typer.Argument(help="Who gets it.")],
+    epsilon: Annotated[
+        float | None, option(None, "The most ε that each of them may lose.", of="number")
+    ] = None,
+    delta: Annotated[
+        float | None, option(None, "The most δ, in a ledger that counts it.", of="number")
+    ] = None,
+    rho: Annotated[
+        float | None, option(None, "The most ρ, in a ledger that counts zCDP.", of="number")
+    ] = None,
+    plain: Annotated[bool, PLAIN] = False,
+    site: Annotated[Path | None, SITE] = None,
+) -> None:
+    """Give some parties another budget than all others. Who was charged before gets a lower one
+    only.
+    """
+    from ostraka.client.address import is_address
+    from ostraka.ledger import Budget, Ledger
+
+    budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    if is_address(file):
+        from ostraka.cli.accounts import allow_at
+
+        allow_at(file, parties, budget, plain=plain, site=site)
+    else:
+        Ledger(file).allow(parties, budget)
+    typer.echo(f"From now on {', '.join(parties)} may lose {budget} in all.")
 
 
 @app.command(cls=Command, epilog=examples("ostraka ledger audit parties.ledger"))

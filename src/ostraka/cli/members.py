@@ -75,7 +75,7 @@ def ask(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        allowed = "needed here, where nobody can be asked"
+        allowed = "your consent beforehand, as nobody can be asked here"
         raise ParameterError("--yes", got=None, allowed=allowed)
     typer.confirm(question, abort=True)
 

@@ -220,7 +220,10 @@ def create(
         )
     if out is not None:
         poll.save(out, overwrite=True)  # asked before
-    print_answers(describe(poll, "POLL" if out is None else str(out)))
+    told = describe(poll, str(out))
+    if out is None:  # what is next is said below
+        del told["What next?"]
+    print_answers(told)
     number = parties if parties is not None else len(asked or ())
     rows = "" if poll.auxiliary is None else "with the public rows in it, "
     ready = f"Send it to every party: {rows}it is for anybody to read." * (drowns(poll) is None)
@@ -228,13 +231,13 @@ def create(
         console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
     if member is not None:
         _upload(member, poll)
-    told = (
+    remarks = (
         advise_unit(poll, number, samples_each or 10),
         weak(epsilon),
         *look_at_public(auxiliary),
         *read,
     )
-    for each in told:
+    for each in remarks:
         if each is not None:
             print_mind(each)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from ostraka.cli.contribute import Given, count, make, report
-from ostraka.cli.members import ask, at_poll
+from ostraka.cli.members import ask, at_poll, say_amount
 
 if TYPE_CHECKING:
     from ostraka.client import Client, Membership, PollAddress
-    from ostraka.client.shapes import PollState
+    from ostraka.client.shapes import Account, PollState
     from ostraka.exchange import Receipt, Upload
     from ostraka.poll import Poll
     from ostraka.site import Site
@@ -57,7 +57,7 @@ def answer(
         made = make(poll, given, member.name, then, check=check)
         if made is None or check:
             return
-        report(poll, made, _before(rules, state))
+        report(poll, made, _before(rules, state, client.me().account))
         made.warn()
         ask(f"Send this to {member.address}?", yes)
         counted = count(rules, poll, member.name)  # before anything leaves
@@ -76,19 +76,21 @@ def _check_name(party: str | None, member: Membership) -> None:
         raise ParameterError("--party", got=party, allowed=allowed)
 
 
-def _before(rules: Site | None, state: PollState) -> dict[str, str]:
-    told = (
+def _before(rules: Site | None, state: PollState, account: Account | None) -> dict[str, str]:
+    allowed = (
         "You have none (ostraka policy), so every poll is answered."
         if rules is None
         else "They allow this poll. It is counted when you send it."
     )
-    if state.mine is None:
-        return {"And my own rules?": told}
-    return {
-        "And my own rules?": told,
-        "What did I send before?": f"Your contribution number {state.mine.revision}. This one "
-        "takes its place.",
-    }
+    told = {"And my own rules?": allowed}
+    if account is not None:
+        left, price = say_amount(account.left), say_amount(state.price)
+        told["What is left of my budget?"] = f"{left}. This poll takes {price} of it."
+    if state.mine is not None:
+        told["What did I send before?"] = (
+            f"Your contribution number {state.mine.revision}. This one takes its place."
+        )
+    return told
 
 
 def _revision(state: PollState, waiting: Upload | None) -> int:

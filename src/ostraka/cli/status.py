@@ -10,7 +10,7 @@ import typer
 from ostraka.cli.help import examples, option
 from ostraka.cli.members import PLAIN, at_poll, member_of, poll_address, say_amount
 from ostraka.cli.options import SITE
-from ostraka.cli.screen import console, print_answers
+from ostraka.cli.screen import print_answers
 
 if TYPE_CHECKING:
     from ostraka.client import Client, Membership
@@ -163,17 +163,13 @@ def _say_next(member: Membership, client: Client, state: PollState) -> str:
 
 
 def _show_log(client: Client, json: bool) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     lines = list(client.audit())
     if json:
         _echo({"log": lines})
         return
-    table = Table("when", "who", "what", "about")
-    for line in lines:
-        table.add_row(*(Text(str(line[name])) for name in ("at", "who", "what", "about")))
-    console(soft_wrap=True).print(table)
+    for line in lines:  # whole, so that a digest can be copied
+        at, who, what, about = (str(line[name]) for name in ("at", "who", "what", "about"))
+        typer.echo(f"{at}  {who} {what}: {about}")
 
 
 def _plain(state: PollState) -> dict[str, Any]:

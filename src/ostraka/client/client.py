@@ -19,12 +19,14 @@ import httpx
 
 from ostraka.client.shapes import (
     Account,
+    Charged,
     Contributor,
     Identity,
     Joined,
     Me,
     Party,
     PollState,
+    Terms,
 )
 from ostraka.errors import FormatError, OstrakaError, ServiceError
 from ostraka.errors.codes import revive
@@ -186,6 +188,14 @@ class Client:
         return Receipt.from_bytes(self._request("PUT", path, content=contribution))
 
     # ---- accounts -------------------------------------------------------------------------------
+
+    def terms(self) -> Terms:
+        """What everybody may lose who has no other budget."""
+        return self._value("GET", "budget", Terms.read)
+
+    def charges(self) -> Iterator[Charged]:
+        """Every charge, oldest first."""
+        return self._pages("charges", Charged.read)
 
     def accounts(self, search: str = "") -> Iterator[Account]:
         """Who has spent what, by name."""

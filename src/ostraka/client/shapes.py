@@ -8,7 +8,18 @@ from typing import Any, Self, final
 from ostraka.exchange.succession import Succession
 from ostraka.signing import PublicKey
 
-__all__ = ["Account", "Contributor", "Identity", "Joined", "Me", "Mine", "Party", "PollState"]
+__all__ = [
+    "Account",
+    "Charged",
+    "Contributor",
+    "Identity",
+    "Joined",
+    "Me",
+    "Mine",
+    "Party",
+    "PollState",
+    "Terms",
+]
 
 
 @final
@@ -137,6 +148,46 @@ class Account:
             spent=dict(held["spent"]),
             left=dict(held["left"]),
             releases=int(held["releases"]),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What everybody may lose who has no other budget, and of whom that is."""
+
+    budget: dict[str, float]
+    protects: str
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        return cls(budget=dict(held["budget"]), protects=_text(held["protects"]))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charged:
+    """One charge: what each of some parties has paid, and for which release."""
+
+    id: int
+    day: str
+    note: str
+    parties: int
+    cost: dict[str, float]
+    release: str | None
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        release = held["release"]
+        return cls(
+            id=int(held["id"]),
+            day=_text(held["day"]),
+            note=_text(held["note"]),
+            parties=int(held["parties"]),
+            cost=dict(held["cost"]),
+            release=None if release is None else _text(release),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from sqlalchemy import select
 
-from ostraka.ledger import Budget
+from ostraka.ledger import Budget, Ledger
 from ostraka.service import audit
 from ostraka.service.api.door import Admin, service_of
 from ostraka.service.api.parties import Search, account_shape
@@ -19,6 +19,7 @@ from ostraka.service.api.shapes import (
     Page,
 )
 from ostraka.service.storage import tables
+from ostraka.service.storage.ledger import Within
 
 __all__ = ["router"]
 
@@ -54,10 +55,9 @@ def list_accounts(
 @router.post("/allowances", status_code=204)
 def allow(request: Request, who: Admin, given: AllowanceShape) -> None:
     """Give some parties another budget; once somebody was charged, only a lower one."""
-    service = service_of(request)
     budget = Budget(epsilon=given.epsilon, delta=given.delta, rho=given.rho)
-    service.ledger().allow(given.names, budget)
-    with service.database.write() as connection:
+    with service_of(request).database.write() as connection:
+        Ledger(Within(connection)).allow(given.names, budget)
         audit.note(connection, who, f"allowed {budget}", ", ".join(given.names[:20]))
 
 

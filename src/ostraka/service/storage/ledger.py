@@ -40,7 +40,7 @@ from ostraka.party.names import printable
 from ostraka.service.storage import tables
 from ostraka.service.storage.database import Database
 
-__all__ = ["Accounts", "lock_accounts", "rows_of"]
+__all__ = ["Accounts", "Within", "lock_accounts", "rows_of"]
 
 WHAT = "ledger"
 
@@ -89,6 +89,26 @@ class Accounts:
         if outcome is None:
             return LedgerError(self.place, problem, remedy)
         return LedgerError(self.place, problem, remedy, outcome=outcome)
+
+
+@final
+class Within:
+    """A `Storage` for a ledger in a transaction of somebody else's: what it does ends with that."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def place(self) -> str:
+        """The database."""
+        return self._connection.engine.url.render_as_string(hide_password=True)
+
+    @contextlib.contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Rows]:
+        """The rows; nobody else charges until the end of the transaction around this one."""
+        if write:
+            lock_accounts(self._connection)
+        yield rows_of(self._connection)
 
 
 @final
