@@ -155,7 +155,7 @@ def _change_shape(file: File, rng: Random, _: File) -> None:
     )  # fmt: skip
     tensor.shape = list(shape)
     needed = math.prod(shape) * WIDTHS.get(tensor.kind, 1)
-    if needed <= 10**6 and rng.random() < 0.9:
+    if 0 <= needed <= 10**6 and rng.random() < 0.9:
         filling = tensor.content or b"\0"
         tensor.content = (filling * (needed // len(filling) + 1))[:needed]
 
@@ -271,7 +271,7 @@ def change_ledger(data: bytes, rng: Random, others: Sequence[bytes]) -> bytes:
             db.deserialize(data)
             _change_rows(db, rng)
             return db.serialize()
-        except sqlite3.Error:
+        except (sqlite3.Error, ValueError, OverflowError):  # what is no text, or a number
             return change_bytes(data, rng, others)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 import numpy as np
 
-from fuzz import seeds
+from fuzz import asking, seeds
 from fuzz.files import change_headed, change_ledger, change_tensors
 from fuzz.judge import Step, Target
 from fuzz.mutate import change_bytes, change_text
@@ -321,5 +321,9 @@ TARGETS: Final[dict[str, Target]] = {
     "reply": Target(
         seeds=seeds.answers, read=lambda data: data, steps=_after_answer, mutate=_change_answer,
         short=50,
+    ),
+    "request": Target(
+        seeds=asking.requests, read=asking.ask, steps=asking.checks, mutate=asking.change_request,
+        short=200,
     ),
 }  # fmt: skip

@@ -193,10 +193,20 @@ class TestBudgetsAndCosts:
         assert (second.epsilon, second.delta) == (2.5, 1e-6)
         assert Cost.of(second) == Cost.pure(0.5)
 
-    @given(st.floats(min_value=0, max_value=1e308, allow_subnormal=True))
+    @given(st.floats(min_value=0, max_value=sys.float_info.max, allow_subnormal=True))
     def test_numbers_survive_the_file(self, value: float) -> None:
-        for exact in (Fraction(value), Fraction(value) ** 2 / 2):
+        for exact in (Fraction(value), Fraction(min(value, 1e154)) ** 2 / 2):
             assert exact_number(exact_text(exact)) == exact
+
+    def test_a_number_beyond_all_budgets_is_refused(self) -> None:
+        with pytest.raises(FormatError, match="larger than any budget"):
+            exact_number(f"{int(sys.float_info.max) + 1}/1")
+
+    def test_a_cost_beyond_all_budgets_is_refused_in_words(self, tmp_path: Path) -> None:
+        """Half of its square is no double."""
+        ledger = Ledger.create(tmp_path / "a.ledger", Budget(rho=1.0))
+        with pytest.raises(BudgetError, match=r"ρ=more than 2e\+308, but party a has ρ=1 left"):
+            ledger.charge(["a"], Cost.pure(1e200))
 
     @pytest.mark.parametrize(
         "text",

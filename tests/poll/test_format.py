@@ -144,6 +144,45 @@ def test_sparse_samples_and_tables_travel() -> None:
     assert np.array_equal(again.auxiliary.samples, frame.to_numpy())
 
 
+TOP = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("indptr", [0, 1, 4, 2, 0]),  # scipy takes a matrix that ends without numbers unread
+        ("indptr", [0, TOP, -TOP - 1, -5, 4]),  # and differences that wrap round
+        ("indptr", [0, 1, 3, 2, 4]),
+        ("indptr", [1, 1, 2, 3, 4]),
+        ("indptr", [0, 1, 2, 3, 3]),
+        ("indptr", [0, 1, 2, 3, 5]),
+        ("indptr", []),
+        ("indptr", [[0, 1, 2, 3, 4]]),
+        ("indptr", [0.0, 1.0, 2.0, 3.0, 4.0]),
+        ("indices", [0, 1, 2, 3]),
+        ("indices", [0, 1, 2, -1]),
+        ("indices", [0, 1, 2]),
+        ("data", [0.5, 0.5, 0.5]),
+        ("data", [1, 1, 1, 1]),
+    ],
+)
+def test_sparse_rows_that_lead_outside_of_their_arrays_are_refused(part: str, values: Any) -> None:
+    """Compiled code would follow them wherever they lead."""
+    own = AuxiliarySet(csr_matrix(np.full((4, 3), 0.25)), ("no", "yes"))
+    poll = Poll.create(own, method="soft", epsilon=1.0, parties=5)
+    tensors, metadata = read_tensors(poll.to_bytes(), "poll")
+    four = {
+        "data": np.full(4, 0.5),
+        "indices": np.array([0, 1, 2, 0]),
+        "indptr": np.arange(5),
+        part: np.array(values),
+    }
+    for name in ("features", "samples"):
+        changed = {f"auxiliary.{name}.{each}": array for each, array in four.items()}
+        with pytest.raises(FormatError, match="sparse rows are damaged"):
+            Poll.from_bytes(write_tensors({**tensors, **changed}, metadata))
+
+
 def test_what_is_not_needed_is_not_carried() -> None:
     """Raw samples are for classifiers that vote; a party that sends labels needs only geometry."""
     for name, poll in POLLS.items():

@@ -16,10 +16,14 @@ from typing import Final, final
 from urllib.parse import urlsplit
 
 from ostraka.errors import InputError, ParameterError
+from ostraka.errors.words import one_line
 
 __all__ = ["PollAddress", "is_address", "read_address", "read_link", "read_poll_address"]
 
 _POLL: Final = re.compile(r"(?P<base>.*?)(?:/v1)?/polls/(?P<digest>[0-9a-f]{64})/?")
+_HOST: Final = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?\.?")
+_PATH: Final = re.compile(r"(/[!-~]*)?")
+LONGEST_HOST: Final = 253
 _LINK: Final = re.compile(r"(?P<base>.*?)/join/?#(?P<code>.+)")
 
 
@@ -42,21 +46,28 @@ def is_address(text: str) -> bool:
 
 def read_address(text: str, *, plain: bool = False) -> str:
     """A service's address in one form; `plain`: http is good enough, whoever listens."""
-    parts = urlsplit(text.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+    try:
+        parts = urlsplit(text.strip())
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError:
+        allowed = "https://HOST, perhaps with a port from 1 to 65535"
+        raise ParameterError("address", got=text, allowed=allowed) from None
+    host = parts.hostname or ""
+    named = _is_host(host) and "@" not in parts.netloc and port != ":0"
+    if parts.scheme not in ("http", "https") or not named:
         raise ParameterError("address", got=text, allowed="https://HOST, perhaps with a port")
-    if parts.query or parts.fragment:
+    if "?" in text or "#" in text:
         raise ParameterError("address", got=text, allowed="an address without ? and #")
-    if parts.scheme == "http" and not plain and not _is_own(parts.hostname):
+    if not _PATH.fullmatch(parts.path):
+        allowed = "a path of plain letters; others are written with %"
+        raise ParameterError("address", got=text, allowed=allowed)
+    if parts.scheme == "http" and not plain and not _is_own(host):
         raise InputError(
-            f"{text} is not encrypted: whoever listens on the way could contribute in your name.",
+            f"{one_line(text)} is not encrypted: whoever listens on the way could contribute in "
+            "your name.",
             "Use https://; or, on a network that you trust, say --plain.",
         )
-    try:
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        raise ParameterError("address", got=text, allowed="a port from 1 to 65535") from None
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
@@ -79,10 +90,19 @@ def read_link(text: str, *, plain: bool = False) -> tuple[str, str]:
     return read_address(found["base"], plain=plain), found["code"]
 
 
+def _is_host(host: str) -> bool:
+    """A name that a request can be sent to: with letters of other scripts as xn--..."""
+    named = len(host) <= LONGEST_HOST and _HOST.fullmatch(host) is not None
+    return named or (":" in host and "%" not in host and _number(host) is not None)
+
+
 def _is_own(host: str) -> bool:
-    if host == "localhost":
-        return True
+    number = _number(host)
+    return host == "localhost" if number is None else number.is_loopback
+
+
+def _number(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return None

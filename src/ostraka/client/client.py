@@ -27,9 +27,11 @@ from ostraka.client.shapes import (
     Party,
     PollState,
     Terms,
+    read_line,
 )
-from ostraka.errors import FormatError, OstrakaError, ServiceError
+from ostraka.errors import InputError, OstrakaError, ParameterError, ServiceError
 from ostraka.errors.codes import revive
+from ostraka.errors.words import one_line
 from ostraka.exchange import JoinCode, Manifest, Receipt
 from ostraka.signing import PublicKey, SecretKey, Signature
 from ostraka.signing.statement import statement
@@ -41,7 +43,10 @@ Value = TypeVar("Value")
 PROBLEM: Final = "application/problem+json"
 TYPE: Final = "urn:ostraka:error:"
 LATER: Final = (429, 502, 503, 504)
+OWN_FAULTS: Final = ("ServiceError", "InternalError", "DownloadError")
+"""Kinds of errors that a service has itself, and nobody here."""
 LARGEST_ANSWER: Final = LARGEST_FILE
+LARGEST_PROBLEM: Final = 1_000_000
 LONGEST_TEXT: Final = 10_000
 FIRST_PAUSE: Final = 0.25
 LONGEST_PAUSE: Final = 8.0
@@ -62,13 +67,17 @@ class Client:
         timeout: float = 30.0,
     ) -> None:
         self.address, self._patience = address, patience
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._http = httpx.Client(
-            base_url=f"{address}/v1/",
-            headers=headers,
-            verify=True if ca is None else _trusting(ca),
-            timeout=timeout,
-        )
+        headers = {} if token is None else {"Authorization": f"Bearer {_plain(token)}"}
+        try:
+            self._http = httpx.Client(
+                base_url=f"{address}/v1/",
+                headers=headers,
+                verify=True if ca is None else _trusting(ca),
+                timeout=timeout,
+            )
+        except httpx.InvalidURL:
+            allowed = "https://HOST, perhaps with a port"
+            raise ParameterError("address", got=address, allowed=allowed) from None
 
     def close(self) -> None:
         """Leave nothing open."""
@@ -207,7 +216,7 @@ class Client:
 
     def audit(self) -> Iterator[dict[str, Any]]:
         """What admins have done, oldest first."""
-        return self._pages("audit", dict)
+        return self._pages("audit", read_line)
 
     # ---- how ------------------------------------------------------------------------------------
 
@@ -226,13 +235,22 @@ class Client:
             yield from items
             if following is None:
                 return
+            if str(following) == asked.get("after"):  # and so for ever
+                raise self._foreign()
             asked["after"] = str(following)
 
     @contextmanager
     def _expecting(self) -> Iterator[None]:
         try:
             yield
-        except (FormatError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+        ):
             raise self._foreign() from None
 
     def _request(self, method: str, path: str, **given: Any) -> bytes:
@@ -266,10 +284,10 @@ class Client:
         return self._told(answer, content), later
 
     def _read(self, answer: httpx.Response) -> bytes:
-        read = bytearray()
+        read, most = bytearray(), LARGEST_ANSWER if answer.is_success else LARGEST_PROBLEM
         for chunk in answer.iter_bytes():
             read += chunk
-            if len(read) > LARGEST_ANSWER:
+            if len(read) > most:
                 raise self._foreign()
         return bytes(read)
 
@@ -285,7 +303,7 @@ class Client:
                 return ServiceError(self.address, problem, "Try again in a minute.")
             return self._foreign()
         shown = "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST_TEXT])
-        if name in ("ServiceError", "InternalError"):
+        if name in OWN_FAULTS:
             return ServiceError(self.address, "has a fault of its own", shown)
         return revive(name, shown)
 
@@ -295,12 +313,22 @@ class Client:
 
 def _seconds(answer: httpx.Response) -> float:
     told = answer.headers.get("retry-after", "")
-    return min(float(told), 60.0) if told.isdigit() else 0.0
+    return min(float(told), 60.0) if told.isascii() and told.isdigit() else 0.0
 
 
 def _say(error: httpx.TransportError) -> str:
-    words = str(error).splitlines()
-    return words[0][:200] if words and words[0] else type(error).__name__
+    return one_line(str(error)) or type(error).__name__
+
+
+def _plain(token: str) -> str:
+    """A token that can stand in a header; what is wrong with it is said without showing it."""
+    written = token.strip()
+    if not (written.isascii() and written.isprintable() and " " not in written):
+        raise InputError(
+            "The token has characters that no token has.",
+            "Copy it once more, whole and in one line.",
+        )
+    return written
 
 
 def _trusting(ca: str) -> Any:

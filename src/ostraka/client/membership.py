@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self, final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from ostraka.client.client import Client
 from ostraka.client.shapes import Identity, Joined
@@ -170,12 +170,18 @@ def join_as_staff(site: Path, address: str, *, ca: str | None = None) -> Members
 
 def renew(member: Membership) -> Membership:
     """Another key and another token for a member; after an interruption the same call goes on."""
+    if not member.token:
+        raise InputError(
+            "You come with a token of your organisation, so there is nothing to renew here.",
+            f"Get another token there, and put it into the variable {TOKEN}.",
+        )
     fresh = member.folder / "renewing.key"
-    if not fresh.exists():
-        SecretKey.create().save(fresh)
-    with member.client() as client:
-        joined = client.renew(member.service, member.key(), SecretKey.load(fresh))
-    made = replace(member, token=joined.token)
+    with member.session() as (now, client):
+        old = now.key()
+        if not fresh.exists():
+            SecretKey.create().save(fresh)
+        joined = client.renew(now.service, old, SecretKey.load(fresh))
+    made = replace(now, token=joined.token)
     made.save()
     fresh.replace(made.key_path)
     return made
@@ -207,8 +213,7 @@ def _no_token() -> InputError:
 def _folder_of(site: Path, address: str) -> Path:
     parts = urlsplit(address)
     letters = f"{parts.hostname}_{parts.port or parts.scheme}{parts.path}"
-    plain = "".join(each if each.isalnum() or each in ".-_" else "_" for each in letters)
-    return site / MEMBERSHIPS / plain
+    return site / MEMBERSHIPS / quote(letters, safe="")  # no two addresses have the same folder
 
 
 def _make_folder(folder: Path) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "Party",
     "PollState",
     "Terms",
+    "read_line",
 ]
 
 
@@ -88,9 +89,9 @@ class Mine:
     def read(cls, held: Any) -> Self:
         """From JSON."""
         return cls(
-            revision=int(held["revision"]),
+            revision=_count(held["revision"]),
             commitment=bytes.fromhex(_text(held["commitment"])),
-            handed_in=bool(held["handed_in"]),
+            handed_in=_is_so(held["handed_in"]),
         )
 
 
@@ -113,16 +114,16 @@ class PollState:
     @classmethod
     def read(cls, held: Any) -> Self:
         """From JSON."""
-        mine = held["mine"]
+        mine, persons, price = held["mine"], held["persons"], held["price"]
         return cls(
             digest=_text(held["digest"]),
             title=_text(held["title"]),
             state=_text(held["state"]),
-            contributions=int(held["contributions"]),
-            persons=held["persons"],
-            release=held["release"],
-            facts=dict(held["facts"]),
-            price=held["price"],
+            contributions=_count(held["contributions"]),
+            persons=None if persons is None else _count(persons),
+            release=None if held["release"] is None else _text(held["release"]),
+            facts=dict(_clean(held["facts"])),
+            price=None if price is None else _numbers(price),
             mine=None if mine is None else Mine.read(mine),
             trouble=None if held["trouble"] is None else _text(held["trouble"]),
         )
@@ -144,10 +145,10 @@ class Account:
         """From JSON."""
         return cls(
             party=_text(held["party"]),
-            budget=dict(held["budget"]),
-            spent=dict(held["spent"]),
-            left=dict(held["left"]),
-            releases=int(held["releases"]),
+            budget=_numbers(held["budget"]),
+            spent=_numbers(held["spent"]),
+            left=_numbers(held["left"]),
+            releases=_count(held["releases"]),
         )
 
 
@@ -162,7 +163,7 @@ class Terms:
     @classmethod
     def read(cls, held: Any) -> Self:
         """From JSON."""
-        return cls(budget=dict(held["budget"]), protects=_text(held["protects"]))
+        return cls(budget=_numbers(held["budget"]), protects=_text(held["protects"]))
 
 
 @final
@@ -182,11 +183,11 @@ class Charged:
         """From JSON."""
         release = held["release"]
         return cls(
-            id=int(held["id"]),
+            id=_count(held["id"]),
             day=_text(held["day"]),
             note=_text(held["note"]),
-            parties=int(held["parties"]),
-            cost=dict(held["cost"]),
+            parties=_count(held["parties"]),
+            cost=_numbers(held["cost"]),
             release=None if release is None else _text(release),
         )
 
@@ -205,8 +206,8 @@ class Contributor:
         """From JSON."""
         return cls(
             party=_text(held["party"]),
-            revision=int(held["revision"]),
-            handed_in=bool(held["handed_in"]),
+            revision=_count(held["revision"]),
+            handed_in=_is_so(held["handed_in"]),
         )
 
 
@@ -226,9 +227,48 @@ class Party:
         return cls(
             name=_text(held["name"]),
             joined=_text(held["joined"]),
-            has_key=bool(held["has_key"]),
-            revoked=bool(held["revoked"]),
+            has_key=_is_so(held["has_key"]),
+            revoked=_is_so(held["revoked"]),
         )
+
+
+def read_line(held: Any) -> dict[str, Any]:
+    """One line of the log of what admins have done."""
+    texts = {name: _text(held[name]) for name in ("at", "who", "what", "about")}
+    return {"id": _count(held["id"]), **texts}
+
+
+def _count(given: Any) -> int:
+    if type(given) is not int:
+        raise ValueError("not a whole number")
+    return given
+
+
+def _is_so(given: Any) -> bool:
+    if type(given) is not bool:
+        raise ValueError("neither true nor false")
+    return given
+
+
+def _numbers(given: Any) -> dict[str, float]:
+    if not isinstance(given, dict):
+        raise ValueError("not numbers by name")
+    return {_text(name): _number(value) for name, value in given.items()}
+
+
+def _number(given: Any) -> float:
+    if type(given) not in (int, float) or not abs(given) < float("inf"):
+        raise ValueError("not a number")
+    return float(given)
+
+
+def _clean(given: Any) -> Any:
+    """JSON of any form, in which every text is printable."""
+    if isinstance(given, dict):
+        return {_text(name): _clean(value) for name, value in given.items()}
+    if isinstance(given, list):
+        return [_clean(value) for value in given]
+    return _text(given) if isinstance(given, str) else given
 
 
 def _text(given: Any) -> str:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import enum
 import math
 import re
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, final
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["Amount", "Budget", "Cost", "Kind"]
 
 _EXACT = re.compile(r"(\d{1,4000})/([1-9]\d{0,3999})", re.ASCII)
+LARGEST = Fraction(sys.float_info.max)
+"""Budgets are doubles, and nobody spends more than a budget."""
 
 
 @final
@@ -87,7 +90,7 @@ class Amount:
 
     def __str__(self) -> str:
         named = self.to_dict().items()
-        return ", ".join(f"{_LETTERS[name]}={float(value):.6g}" for name, value in named)
+        return ", ".join(f"{_LETTERS[name]}={_short(value)}" for name, value in named)
 
     def to_dict(self) -> dict[str, Fraction]:
         """The numbers by their names."""
@@ -262,11 +265,19 @@ def exact_text(value: Fraction) -> str:
 
 
 def exact_number(text: object) -> Fraction:
-    """A Fraction from p/q, not negative; anything else is refused."""
+    """A Fraction from p/q, not negative and no larger than a double; anything else is refused."""
     found = _EXACT.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise FormatError("ledger", f"{str(text)[:40]!r} is not a number p/q")
-    return Fraction(int(found[1]), int(found[2]))
+    value = Fraction(int(found[1]), int(found[2]))
+    if value > LARGEST:
+        raise FormatError("ledger", f"{str(text)[:40]!r}... is larger than any budget")
+    return value
+
+
+def _short(value: Fraction) -> str:
+    """For people; what a charge would come to may be larger than any double."""
+    return f"{float(value):.6g}" if value <= LARGEST else f"more than {float(LARGEST):.0e}"
 
 
 def _make_positive(value: Budget | Cost) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import math
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self, final
+from urllib.parse import urlsplit
 
 from ostraka.errors import ParameterError
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "is_safe_address"]
 
 VARIABLE: Final = "OSTRAKA_SERVICE"
 
@@ -45,6 +48,13 @@ class Settings:
         if self.issuer is not None and self.audience is None:
             allowed = "the name of this service at the issuer"
             raise ParameterError("oidc_audience", got=None, allowed=allowed)
+        if self.issuer is not None and not is_safe_address(self.issuer):
+            allowed = "https://HOST, perhaps with a path; http:// on this very machine alone"
+            raise ParameterError("oidc_issuer", got=self.issuer, allowed=allowed)
+        if not 0.0 < self.rate < math.inf:
+            raise ParameterError("rate", got=self.rate, allowed="more than 0")
+        if not 0.0 <= self.grid < math.inf:
+            raise ParameterError("grid", got=self.grid, allowed="0 or more")
 
     @property
     def folder(self) -> Path:
@@ -76,3 +86,18 @@ class Settings:
         held = json.loads(os.environ[VARIABLE])
         lists = {name: tuple(held[name]) for name in ("admins", "readers")}
         return cls(**{**held, **lists})
+
+
+def is_safe_address(text: str) -> bool:
+    """Whether what this address answers is from whom it says: over TLS, or from this machine."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+        if not host or "@" in parts.netloc or parts.query or parts.fragment:
+            return False
+        if parts.scheme == "https":
+            return True
+        own = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+    return parts.scheme == "http" and own

@@ -6,10 +6,12 @@ from fastapi import APIRouter, Request
 from sqlalchemy import select
 
 from ostraka.ledger import Budget, Ledger
+from ostraka.party.names import canonical_list
 from ostraka.service import audit
 from ostraka.service.api.door import Admin, service_of
-from ostraka.service.api.parties import Search, account_shape
-from ostraka.service.api.polls import After, Limit, numbers_of
+from ostraka.service.api.pages import After, Limit, Name, by_name
+from ostraka.service.api.parties import account_shape
+from ostraka.service.api.polls import numbers_of
 from ostraka.service.api.shapes import (
     AccountShape,
     AllowanceShape,
@@ -35,15 +37,13 @@ def show_budget(request: Request, _who: Admin) -> BudgetShape:
 
 @router.get("/accounts")
 def list_accounts(
-    request: Request, _who: Admin, search: Search = "", after: Search = "", limit: Limit = 100
+    request: Request, _who: Admin, search: Name = "", after: Name = "", limit: Limit = 100
 ) -> Page[AccountShape]:
     """Who has spent what, by name: of those who took part in something, or have a budget of their
     own.
     """
     service, known = service_of(request), tables.ledger_party
-    query = select(known.c.name).where(known.c.name > after).order_by(known.c.name).limit(limit)
-    if search:
-        query = query.where(known.c.name.contains(search, autoescape=True))
+    query = by_name(select(known.c.name), known.c.name, after=after, search=search).limit(limit)
     with service.database.read() as connection:
         names = list(connection.execute(query).scalars())
     with service.ledger().storage.transaction(write=False) as rows:
@@ -55,10 +55,11 @@ def list_accounts(
 @router.post("/allowances", status_code=204)
 def allow(request: Request, who: Admin, given: AllowanceShape) -> None:
     """Give some parties another budget; once somebody was charged, only a lower one."""
+    names = canonical_list(given.names)
     budget = Budget(epsilon=given.epsilon, delta=given.delta, rho=given.rho)
     with service_of(request).database.write() as connection:
-        Ledger(Within(connection)).allow(given.names, budget)
-        audit.note(connection, who, f"allowed {budget}", ", ".join(given.names[:20]))
+        Ledger(Within(connection)).allow(names, budget)
+        audit.note(connection, who, f"allowed {budget}", ", ".join(names[:20]))
 
 
 @router.get("/charges")

@@ -16,6 +16,7 @@ from fastapi.security import HTTPBearer
 
 from ostraka import __version__
 from ostraka.service.api import accounts, door, health, parties, polls, problems, uploads
+from ostraka.service.api.bodies import Bounded
 from ostraka.service.api.finisher import Finisher
 from ostraka.service.api.shapes import ProblemShape, ReceiptShape
 from ostraka.service.api.watching import Metrics, Watching, log_settings
@@ -55,6 +56,7 @@ def create(service: Service, settings: Settings) -> FastAPI:
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # to wherever a request says that it has come
         responses={"default": {"model": ProblemShape, "description": "An error."}},
     )
     state = app.state
@@ -76,6 +78,7 @@ def create(service: Service, settings: Settings) -> FastAPI:
     for router in (polls.router, parties.router, accounts.router, health.router):
         locked.include_router(router)
     app.include_router(locked)
+    app.add_middleware(Bounded)
     app.add_middleware(Watching, metrics=state.metrics)
     _describe(app)
     return app

@@ -33,6 +33,7 @@ FAILURES: Final = 0.5
 MANY_FAILURES: Final = 30
 SECONDS_AT_ONCE: Final = 4
 REMEMBERED: Final = 100_000
+KNOWN: Final = "ostraka.known"
 
 
 @final
@@ -69,7 +70,7 @@ class Limits:
 
 def requests_limits(rate: float) -> Limits:
     """Of whoever has shown a token."""
-    return Limits(rate, rate * SECONDS_AT_ONCE)
+    return Limits(rate, max(1.0, rate * SECONDS_AT_ONCE))
 
 
 def failures_limits() -> Limits:
@@ -92,19 +93,34 @@ def bearer(request: Request) -> str:
     return token.strip()
 
 
+def is_own(token: str) -> bool:
+    """Whether a token looks like one of the service's own, and not like one of an issuer."""
+    return token.startswith(access.PREFIX)
+
+
 def address_of(request: Request) -> str:
     """From where somebody asks."""
     return request.client.host if request.client else ""
 
 
 def identify(request: Request) -> Who:
-    """Who asks; or nobody gets further."""
+    """Who asks; or nobody gets further. Once for each request, whoever wants to know."""
+    known: Who | None = request.scope.get(KNOWN)
+    if known is not None:
+        return known
+    who = _identify(request)
+    request.scope[KNOWN] = who
+    request.scope["ostraka.who"] = str(who)
+    return who
+
+
+def _identify(request: Request) -> Who:
     state = request.app.state
     token = bearer(request)
     state.failures.check(address_of(request))
     digest = access.digest_of(token)
     who: Who | None
-    if state.staff is not None and not token.startswith(access.PREFIX):
+    if state.staff is not None and not is_own(token):
         who = state.staff.identify(token)
     else:
         with service_of(request).database.read() as connection:
@@ -113,7 +129,6 @@ def identify(request: Request) -> Who:
         fail(request)
         raise access.unknown_token()
     state.requests.take(digest)
-    request.scope["ostraka.who"] = str(who)
     return who
 
 

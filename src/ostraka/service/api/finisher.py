@@ -78,6 +78,8 @@ class Finisher:
         begun = time.monotonic()
         try:
             closing.finish(self._service, digest, partial(self._wait, begun))
+        except _Stopping:
+            pass
         except Exception as error:
             LOG.error("a release was not finished", exc_info=error, extra={"poll": digest})
             self._note(digest, error)
@@ -93,7 +95,7 @@ class Finisher:
         told = str(error) if isinstance(error, OstrakaError) else UNFORESEEN
         try:
             closing.tell_trouble(self._service, digest, told)
-        except OstrakaError as another:
+        except Exception as another:  # nothing ends this thread
             LOG.error("the trouble was not written down", exc_info=another, extra={"poll": digest})
 
     def _look(self) -> None:
@@ -106,11 +108,16 @@ class Finisher:
     def _unfinished(self) -> list[str]:
         try:
             return closing.unfinished(self._service)
-        except OstrakaError as error:  # without a database now; the next look comes
+        except Exception as error:  # without a database now; the next look comes
             LOG.error("cannot look for unfinished polls", exc_info=error)
             return []
 
     def _wait(self, begun: float) -> None:
         if self._grid > 0.0:
             taken = time.monotonic() - begun
-            self._stopping.wait(math.ceil(taken / self._grid) * self._grid - taken)
+            if self._stopping.wait(math.ceil(taken / self._grid) * self._grid - taken):
+                raise _Stopping  # not shown now, off the grid: the next process does it
+
+
+class _Stopping(Exception):
+    """The process ends while a release waits to be shown."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from sqlalchemy import select
 
 from ostraka import __version__
-from ostraka.errors import AccessError
+from ostraka.errors import FormatError, InputError
 from ostraka.exchange import JoinCode
 from ostraka.ledger import Account
 from ostraka.service import joining, rotation
 from ostraka.service.accounts import left_of
 from ostraka.service.api import door
 from ostraka.service.api.door import Admin, Anyone, service_of
-from ostraka.service.api.polls import Limit, numbers_of
+from ostraka.service.api.pages import Limit, Name, by_name
+from ostraka.service.api.polls import numbers_of
 from ostraka.service.api.shapes import (
     AccountShape,
     InvitationShape,
@@ -38,7 +37,6 @@ __all__ = ["account_shape", "public", "router"]
 
 public = APIRouter(tags=["joining"])
 router = APIRouter(tags=["parties"])
-Search = Annotated[str, Query(max_length=500)]
 
 
 @public.get("/service")
@@ -58,11 +56,11 @@ def show_service(request: Request) -> ServiceShape:
 def join(request: Request, given: JoinShape) -> JoinedShape:
     """Join with a code and a key of your own. The same once more gives another token."""
     request.app.state.failures.check(door.address_of(request))
-    code, key = JoinCode.parse(given.code), PublicKey.parse(given.key)
     try:
+        code, key = JoinCode.parse(given.code), PublicKey.parse(given.key)
         with service_of(request).database.write() as connection:
             joined = joining.join(connection, code, key, bytes.fromhex(given.proof))
-    except AccessError:
+    except (FormatError, InputError):  # whatever it is: each costs a turn at the database
         door.fail(request)
         raise
     return _joined(joined)
@@ -113,13 +111,11 @@ def revoke(request: Request, who: Admin, given: RevocationShape) -> None:
 
 @router.get("/parties")
 def list_parties(
-    request: Request, _who: Admin, search: Search = "", after: Search = "", limit: Limit = 100
+    request: Request, _who: Admin, search: Name = "", after: Name = "", limit: Limit = 100
 ) -> Page[PartyShape]:
     """Who is known here, by name."""
     known = tables.party
-    query = select(known).where(known.c.name > after).order_by(known.c.name).limit(limit)
-    if search:
-        query = query.where(known.c.name.contains(search, autoescape=True))
+    query = by_name(select(known), known.c.name, after=after, search=search).limit(limit)
     with service_of(request).database.read() as connection:
         rows = connection.execute(query).all()
     items = [

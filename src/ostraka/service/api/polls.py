@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 from sqlalchemy import Connection, select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -15,6 +15,7 @@ from ostraka.service.access import Who
 from ostraka.service.accounts import price_of
 from ostraka.service.api.bodies import read_body
 from ostraka.service.api.door import Admin, Anyone, Party, service_of
+from ostraka.service.api.pages import After, Limit, Name, by_name
 from ostraka.service.api.shapes import (
     ClosingShape,
     ContributorShape,
@@ -32,8 +33,6 @@ __all__ = ["Digest", "numbers_of", "router"]
 
 router = APIRouter(tags=["polls"])
 Digest = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="The poll's sha256.")]
-After = Annotated[int, Query(ge=0, le=2**31 - 1)]
-Limit = Annotated[int, Query(ge=1, le=1000)]
 BINARY: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}
 }
@@ -160,19 +159,18 @@ def show_own(request: Request, who: Party, digest: Digest) -> MineShape:
 
 @router.get("/polls/{digest}/contributions")
 def list_contributors(
-    request: Request, who: Admin, digest: Digest, after: str = "", limit: Limit = 100
+    request: Request, who: Admin, digest: Digest, after: Name = "", limit: Limit = 100
 ) -> Page[ContributorShape]:
     """Who has contributed, by name; nothing of what."""
     kept, party = tables.contribution, tables.party
     with service_of(request).database.read() as connection:
         found = polls.find(connection, digest, who)
-        rows = connection.execute(
+        query = (
             select(party.c.name, kept.c.revision)
             .join(party, party.c.id == kept.c.party)
-            .where(kept.c.poll == found.id, party.c.name > after)
-            .order_by(party.c.name)
-            .limit(limit)
-        ).all()
+            .where(kept.c.poll == found.id)
+        )
+        rows = connection.execute(by_name(query, party.c.name, after=after).limit(limit)).all()
     items = [
         ContributorShape(party=name, revision=revision, handed_in=revision == 0)
         for name, revision in rows

@@ -20,7 +20,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from ostraka.errors import AccessError, OstrakaError, RateError, ServiceError
+from ostraka.errors import (
+    AccessError,
+    FormatError,
+    LedgerError,
+    OstrakaError,
+    RateError,
+    ServiceError,
+)
 from ostraka.errors.codes import codes_of, kind_of
 
 __all__ = ["TYPE", "answer_error", "register"]
@@ -34,6 +41,7 @@ UNFORESEEN: Final = (
     "number."
 )
 SHOWN: Final = 5
+LONGEST_NAME: Final = 60
 
 
 def register(app: FastAPI) -> None:
@@ -47,7 +55,8 @@ def register(app: FastAPI) -> None:
 def answer_error(request: Request, error: Exception) -> JSONResponse:
     """The answer to a request that has failed with this error."""
     codes = codes_of(error)
-    if not isinstance(error, OstrakaError) or codes is None or codes.status >= 500:
+    own_file = isinstance(error, FormatError) and request.method == "GET"  # nobody has sent one
+    if not isinstance(error, OstrakaError) or own_file or codes is None or codes.status >= 500:
         return _answer_own_fault(request, error)
     headers: dict[str, str] = {}
     status = codes.status
@@ -63,6 +72,9 @@ def _answer_own_fault(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, OstrakaError) and isinstance(error, ServiceError):
         told = f"The service {error.problem}. {error.remedy}"
         return _problem(request, "ServiceError", 503, told, {"Retry-After": "5"})
+    if isinstance(error, LedgerError):  # without the place, as above
+        told = f"The service's ledger {error.problem}. {error.remedy} {error.outcome}".rstrip()
+        return _problem(request, "LedgerError", 503, told, {"Retry-After": "5"})
     return _problem(request, "InternalError", 500, UNFORESEEN, {})
 
 
@@ -73,10 +85,16 @@ async def _answer(request: Request, error: Exception) -> JSONResponse:
 async def _answer_invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     told = "; ".join(
-        f"{' '.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:SHOWN]
+        f"{' '.join(map(_shown, each['loc']))}: {each['msg']}" for each in error.errors()[:SHOWN]
     )
     detail = f"The request is not of the form that is needed. {told}. Nothing was changed."
     return _problem(request, "InputError", 422, detail, {})
+
+
+def _shown(name: object) -> str:
+    """A name in a request, which anybody may have made up: short, and as a terminal shows it."""
+    text = str(name)[:LONGEST_NAME]
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 async def _answer_http(request: Request, error: Exception) -> JSONResponse:

@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ostraka.errors import AccessError, RateError
-from ostraka.service import access
+from ostraka.errors import AbsentError, AccessError, FormatError, InputError, RateError
+from ostraka.service import access, polls
 from ostraka.service.api import door
 from ostraka.service.api.bodies import read_body, told_length
 from ostraka.service.api.door import bearer, service_of
@@ -52,21 +52,33 @@ class InFlight:
 
 async def put_contribution(request: Request) -> Response:
     """Contribute to a poll, or change what was contributed. The same once more changes nothing."""
-    state, digest = request.app.state, str(request.path_params["digest"])
-    token = access.digest_of(bearer(request))
+    request.scope["route"] = route  # for the numbers, as the framework does it for its own
+    digest = str(request.path_params["digest"])
+    try:
+        return await _put(request, digest)
+    except (FormatError, InputError) as error:
+        if not isinstance(error, AbsentError | AccessError | RateError):
+            await run_in_threadpool(_check_visible, request, digest)
+        raise
+
+
+async def _put(request: Request, digest: str) -> Response:
+    state, token = request.app.state, bearer(request)
     length = told_length(request)
     known: dict[str, int] = state.largest
-    if length is None or length > SMALL or digest not in known:
-        await run_in_threadpool(door.identify, request)  # before anything large is read or told
-    else:  # the writer does it, for many at once
+    small = length is not None and length <= SMALL
+    if small and digest in known and door.is_own(token):  # the writer does it, for many at once
         state.failures.check(door.address_of(request))
-        state.requests.take(token)
+        state.requests.take(access.digest_of(token))
+    else:
+        who = await run_in_threadpool(door.identify, request)  # before anything large is read
+        who.check("party")
     most = known.get(digest) or await _largest(request, digest)
     room = min(most, length or 0)
     state.in_flight.enter(room)
     try:
         body = await read_body(request, most, "The contribution")
-        answer = await _hand_over(state.writer, token, digest, body)
+        answer = await _hand_over(state.writer, access.digest_of(token), digest, body)
     finally:
         state.in_flight.leave(room)
     if isinstance(answer, AccessError) and not answer.known:
@@ -74,6 +86,13 @@ async def put_contribution(request: Request) -> Response:
     if isinstance(answer, Exception):
         raise answer
     return Response(answer.to_bytes(), media_type="application/json")
+
+
+def _check_visible(request: Request, digest: str) -> None:
+    """Of a poll that somebody may not see they hear nothing but that there is none."""
+    who = door.identify(request)
+    with service_of(request).database.read() as connection:
+        polls.find(connection, digest, who)
 
 
 async def _hand_over(writer: Any, token: bytes, digest: str, body: bytes) -> Answer:

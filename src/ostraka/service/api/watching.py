@@ -17,7 +17,10 @@ from typing import Any, Final, final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ostraka.service.api.problems import answer_error
 
 __all__ = ["Metrics", "Watching", "log_settings"]
 
@@ -73,7 +76,8 @@ class Watching:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        number, begun, status = secrets.token_hex(8), time.perf_counter(), 500
+        number, begun = secrets.token_hex(8), time.perf_counter()
+        status: int | None = None
         scope["ostraka.request"] = number
 
         async def sending(message: Message) -> None:
@@ -90,10 +94,14 @@ class Watching:
 
         try:
             await self._app(scope, receive, sending)
+        except Exception as error:
+            if status is not None:  # too late for another answer
+                raise
+            await answer_error(Request(scope), error)(scope, receive, sending)
         finally:
-            route = getattr(scope.get("route"), "path", None) or "none"
+            route = _route_of(scope)
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            self._metrics.requests.labels(method, route, str(status)).inc()
+            self._metrics.requests.labels(method, route, str(status or 500)).inc()
             self._metrics.seconds.labels(method, route).observe(time.perf_counter() - begun)
             LOG.info(
                 "request",
@@ -101,13 +109,19 @@ class Watching:
                     "request": number,
                     "method": method,
                     "path": scope["path"],
-                    "status": status,
+                    "status": status or 500,
                     "who": scope.get("ostraka.who"),
                 },
             )
 
 
 _METHODS: Final = ("GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH")
+
+
+def _route_of(scope: Scope) -> str:
+    """The pattern of the address, so that there are few of them; not every framework's has /v1."""
+    path = getattr(scope.get("route"), "path", None)
+    return "none" if path is None else f"/v1{path.removeprefix('/v1')}"
 
 
 class _AsJson(logging.Formatter):
@@ -121,7 +135,7 @@ class _AsJson(logging.Formatter):
         told |= {name: getattr(record, name) for name in FIELDS if getattr(record, name, None)}
         if record.exc_info:
             told["error"] = "".join(traceback.format_exception(*record.exc_info))
-        return json.dumps(told, ensure_ascii=False)
+        return json.dumps(told)  # in ASCII: nothing in it moves a cursor or begins a line
 
 
 def log_settings(level: str = "INFO") -> dict[str, Any]:
