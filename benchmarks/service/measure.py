@@ -17,7 +17,7 @@ import uvloop
 from benchmarks.service import baseline, check
 from benchmarks.service.postgresql import run_postgresql
 from benchmarks.service.prepare import People, Work
-from benchmarks.service.processes import Memory, Server, cpu_seconds
+from benchmarks.service.processes import READY, Memory, Server, cpu_seconds, words_to_serve
 from benchmarks.service.seed import seed
 from benchmarks.service.send import Sent, compose_request, send
 from ostraka.client import Client
@@ -31,7 +31,6 @@ DatabaseName: TypeAlias = Literal["sqlite", "postgresql"]
 Tell: TypeAlias = Callable[[int], object]
 """Hears how many requests were answered."""
 ROOT: Final = Path(__file__).parents[2]
-SERVE: Final = "from ostraka.cli.app import main; main()"
 PLAIN: Final = "benchmarks.service.baseline:create"
 SETTLED: Final = 0.25
 """Of the time: after so much of it, memory is compared with the end."""
@@ -87,7 +86,7 @@ def measure(
 ) -> Iterator[Measured]:
     """Every work in turn on one new server, ours with so many workers; None: the baseline."""
     with _open_place(database) as (folder, url, beside):
-        settings = Settings(data=str(folder / "data"), database=url)
+        settings = Settings(data=str(folder / "data"), database=url, grid=0.0)
         token, key = seed(settings, people, [work.poll for work in works])
         with _serve(settings, folder, workers) as server:
             for work in works:
@@ -115,10 +114,7 @@ def _serve(settings: Settings, folder: Path, workers: int | None) -> Server:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         environment = {VARIABLE: json.dumps(asdict(settings)), "PYTHONPATH": path}
         return Server(words, log=log, ready="/live", environment=environment)
-    words = ["-c", SERVE, "serve", "--data", settings.data, "--port", "{port}", "--grid", "0"]
-    words += ["--workers", str(workers)]
-    words += [] if settings.database is None else ["--database", settings.database]
-    return Server(words, log=log, ready="/v1/health/ready")
+    return Server(words_to_serve(settings, "--workers", str(workers)), log=log, ready=READY)
 
 
 def _compose(work: Work, people: People, *, plain: bool) -> Iterator[bytes]:

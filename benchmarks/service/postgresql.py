@@ -13,7 +13,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -37,6 +37,8 @@ class Cluster:
     url: str
     process: int
     version: str
+    control: Callable[..., object]
+    """`pg_ctl` of this server: "stop" and "start", with options."""
 
 
 @contextlib.contextmanager
@@ -66,12 +68,16 @@ def run_postgresql() -> Iterator[Cluster]:
         version = run("postgres", "--version").split()[2]
         run("initdb", "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale")
         options = f"-c listen_addresses= -k {folder}"
-        run("pg_ctl", "start", "-w", "-t", PATIENCE, "-D", data, "-l", log, "-o", options)
+
+        def control(what: str, *more: str) -> None:
+            run("pg_ctl", what, "-w", "-t", PATIENCE, "-D", data, "-l", log, "-o", options, *more)
+
+        control("start")
         try:
             process = int((data / "postmaster.pid").read_text("ascii").split()[0])
-            yield Cluster(f"postgresql://{USER}@/{USER}?host={folder}", process, version)
+            yield Cluster(f"postgresql://{USER}@/{USER}?host={folder}", process, version, control)
         finally:
-            run("pg_ctl", "stop", "-w", "-t", PATIENCE, "-D", data, "-m", "fast")
+            control("stop", "-m", "fast")
 
 
 def _find_programs() -> Path:

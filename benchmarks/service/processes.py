@@ -19,13 +19,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, final
 
-__all__ = ["Memory", "Server", "cpu_seconds"]
+from ostraka.service.settings import Settings
 
+__all__ = ["READY", "Memory", "Server", "cpu_seconds", "words_to_serve"]
+
+SERVE: Final = "from ostraka.cli.app import main; main()"
+READY: Final = "/v1/health/ready"
 PATIENCE: Final = 60.0
 PAUSE: Final = 0.05
 BETWEEN_LOOKS: Final = 0.25
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+def words_to_serve(settings: Settings, *more: str) -> list[str]:
+    """The command that runs a service."""
+    words = ["-c", SERVE, "serve", "--data", settings.data, "--port", "{port}"]
+    words += ["--grid", f"{settings.grid:g}"]
+    words += [] if settings.database is None else ["--database", settings.database]
+    return [*words, *more]
 
 
 @final
@@ -63,12 +75,18 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.send_signal(signal.SIGINT)
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
         try:
             self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def kill(self) -> None:
+        """End it at once, as a power cut does: it is told nothing, and finishes nothing."""
+        self._process.kill()
+        self._process.wait()
 
     @property
     def process(self) -> int:

@@ -37,7 +37,7 @@ def seed(settings: Settings, people: People, asked: list[Poll]) -> tuple[str, Pu
             for name, key in zip(people.names, people.keys)
         ]
         connection.execute(insert(party), rows)
-        ids = dict(connection.execute(select(party.c.name, party.c.id)).tuples().all())
+        ids = {row.name: row.id for row in connection.execute(select(party.c.name, party.c.id))}
         tokens = [
             {
                 "digest": access.digest_of(shown),

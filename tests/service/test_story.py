@@ -24,8 +24,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.service.measure import SERVE
-from benchmarks.service.processes import Server
+from benchmarks.service.processes import READY, Server, words_to_serve
 from ostraka import Release
 from ostraka.datasets import load
 from ostraka.service.starting import migrate_database
@@ -115,15 +114,14 @@ def story(
     if not (DATA / "har.npz").exists():
         pytest.skip(f"har.npz is not in {DATA}; set OSTRAKA_DATA to the folder that holds it")
     folder = tmp_path_factory.mktemp("story")
-    words = ["-c", SERVE, "serve", "--data", str(folder / "data"), "--port", "{port}"]
-    words += ["--grid", "0.1", "--epsilon", "30", "--workers", "2"]
+    url = None
     if request.param == "postgresql":
         url = new_database(request.getfixturevalue("postgresql"))
         assert migrate_database(settings_in(folder, url)) == (None, "1")
-        words += ["--database", url]
+    words = words_to_serve(settings_in(folder, url, grid=0.1), "--epsilon", "30", "--workers", "2")
     write_tables(folder)
     with (
-        Server(words, log=folder / "log", ready="/v1/health/ready") as server,
+        Server(words, log=folder / "log", ready=READY) as server,
         ProcessPoolExecutor(4, mp_context=get_context("spawn")) as machines,
     ):
         made = Story(folder, server.address)
