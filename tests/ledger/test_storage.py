@@ -267,7 +267,7 @@ def test_a_flipped_sum_is_refused(kind: str, ledger: Ledger) -> None:
 
 
 def test_without_adding_up_it_would_be_spent_twice(
-    kind: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    kind: str, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant that trusts the running sums."""
     monkeypatch.setattr(book, "_add_up_accounts", lambda rows, names: rows.accounts(names))
@@ -276,7 +276,7 @@ def test_without_adding_up_it_would_be_spent_twice(
     charge = ledger.charge(["a"], HALF)
     assert charge.id == 2, "granted: ε = 1.25 of 1"
     with pytest.raises(pytest.fail.Exception):
-        check_forgotten(kind, MAKERS[kind](Path(str(ledger.path) + "2"), Budget(epsilon=1.0)))
+        check_forgotten(kind, MAKERS[kind](tmp_path / "l2", Budget(epsilon=1.0)))
 
 
 @pytest.mark.parametrize(
