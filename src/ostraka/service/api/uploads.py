@@ -23,7 +23,7 @@ from ostraka.service.api.door import bearer, service_of
 from ostraka.service.arrivals import Answer, Arrival, largest
 from ostraka.service.service import no_poll
 
-__all__ = ["PATH", "InFlight", "describe", "route"]
+__all__ = ["PATH", "PROBLEM", "InFlight", "describe", "route"]
 
 PATH: Final = "/v1/polls/{digest}/contribution"
 MOST_IN_FLIGHT: Final = 2**28
@@ -122,11 +122,18 @@ async def _largest(request: Request, digest: str) -> int:
 route: Final = Route(PATH, put_contribution, methods=["PUT"])
 
 
+PROBLEM: Final = {
+    "description": "An error.",
+    "content": {
+        "application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemShape"}}
+    },
+}
+
+
 def describe() -> dict[str, Any]:
     """What the OpenAPI document says of the route."""
     content = {"schema": {"type": "string", "format": "binary"}}
     receipt = {"schema": {"$ref": "#/components/schemas/ReceiptShape"}}
-    problem = {"schema": {"$ref": "#/components/schemas/ProblemShape"}}
     return {
         "tags": ["polls"],
         "summary": "Put Contribution",
@@ -147,9 +154,6 @@ def describe() -> dict[str, Any]:
                 "description": "The receipt.",
                 "content": {"application/json": receipt},
             },
-            "default": {
-                "description": "An error.",
-                "content": {"application/problem+json": problem},
-            },
+            "default": PROBLEM,
         },
     }
