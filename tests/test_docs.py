@@ -12,6 +12,7 @@ from ostraka.cli.app import build
 from ostraka.cli.exits import EXIT_CODES
 
 DOCS = Path(__file__).parent.parent / "docs"
+SOURCE = Path(ostraka.__file__).parent
 PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
 COMMAND_LINE = PAGES["how-to/command-line.md"]
 
@@ -87,7 +88,23 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\((?!http|#)([^)#]+)", PAGES[page]):
         path = (DOCS / page).parent / target
+        proof = re.fullmatch(r"(?:\.\./)?proofs/(.+)\.md", target)  # pages that `hooks.py` makes
+        if proof is not None:
+            path = SOURCE / f"{proof[1]}.proof.md"
         assert path.exists(), f"{page} links to {target}"
+
+
+def test_every_request_is_in_the_table_of_the_http_api() -> None:
+    from ostraka.service.api import app as api
+    from ostraka.service.api import uploads
+    from ostraka.service.service import Service
+    from ostraka.service.settings import Settings
+
+    described = api.create(Service(*[None] * 3), Settings()).openapi()["paths"]  # type: ignore[arg-type]
+    routes = {f"{verb.upper()} {path}" for path, each in described.items() for verb in each}
+    assert f"PUT {uploads.PATH}" in routes
+    told = set(re.findall(r"`((?:GET|PUT|POST) /v1/[^`]+)`", PAGES["http-api.md"]))
+    assert told == routes | {"GET /v1/openapi.json"}
 
 
 @pytest.mark.parametrize("task", ["har", "kdd99"])
