@@ -104,7 +104,8 @@ def _questions() -> Iterable[Question]:
     left_out = {"leave_out": [PARTIES[0]]}
     yield _as(b"{admin}", "POST", b"/v1/polls/%s/close" % polls["open"], left_out)
     yield _as(b"{admin}", "POST", b"/v1/polls/%s/close" % polls["open"])
-    yield Question("POST", b"/v1/joins", JSON, _json(code="{code}", key="{key}", proof="{proof}"))
+    asked = {name: f"{{{name}}}" for name in ("code", "key", "by_code", "by_key")}
+    yield Question("POST", b"/v1/joins", JSON, _json(**asked))
     renewal = {"key": "{key}", "by_old": "{by_old}", "by_new": "{by_new}"}
     yield _as(b"{late}", "POST", b"/v1/me/key", renewal)
     invitation = {"names": ["ward 6", "ward 7"], "role": "party", "days": 30, "again": False}

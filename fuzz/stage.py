@@ -283,8 +283,8 @@ def join(service: Service, name: str, role: Role = "party", *, again: bool = Fal
     """A token for somebody who has joined."""
     code = invite(service, name, role, again=again)
     with service.database.write() as connection:
-        key = key_of(name)
-        return joining.join(connection, code, key.public, code.prove(key)).token
+        asked = code.request(key_of(name), service.key.public)
+        return joining.join(connection, asked, service.key.public).token
 
 
 def invite(service: Service, name: str, role: Role = "party", *, again: bool = False) -> JoinCode:
@@ -297,15 +297,17 @@ def invite(service: Service, name: str, role: Role = "party", *, again: bool = F
 def _people(service: Service) -> dict[bytes, bytes]:
     """What stands in braces in questions, and in its place."""
     code, key = invite(service, NEW), key_of(NEW)
+    asked = code.request(key, service.key.public)
     message = joining.renewal(service.key.public, key.public)
     found = {
         "admin": join(service, "ann", "admin"),
         "reader": join(service, "rea", "reader"),
         "party": join(service, PARTIES[0], again=True),
         "late": join(service, LATE),
-        "code": str(code),
-        "key": str(key.public),
-        "proof": code.prove(key).hex(),
+        "code": str(asked.code),
+        "key": str(asked.key),
+        "by_code": asked.by_code.hex(),
+        "by_key": asked.by_key.hex(),
         "by_old": key_of(LATE).sign(message).hex(),
         "by_new": key.sign(message).hex(),
     }

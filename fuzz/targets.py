@@ -133,7 +133,7 @@ def _after_manifest(listed: Manifest) -> Iterable[Step]:
 
 def _after_code(code: JoinCode) -> Iterable[Step]:
     yield lambda: code.check_service(seeds.KEY.public)
-    yield lambda: code.check_proof(seeds.KEY.public, code.prove(seeds.KEY))
+    yield lambda: code.request(seeds.KEY, seeds.KEY.public).check(seeds.KEY.public)
 
 
 # ---- what a site keeps ---------------------------------------------------------------------------
@@ -206,7 +206,8 @@ def _after_answer(answer: bytes) -> Iterable[Step]:
     yield client.identity
     yield client.me
     yield lambda: client.invite(["ward 1"])
-    yield lambda: client.join(JoinCode.parse(seeds.codes()[0].decode()), seeds.KEY)
+    code = JoinCode.parse(seeds.codes()[0].decode())
+    yield lambda: client.join(code, seeds.KEY, seeds.KEY.public)
     yield lambda: client.poll(seeds.DIGEST)
     yield lambda: client.poll_signature(seeds.DIGEST)
     yield lambda: client.manifest(seeds.DIGEST)

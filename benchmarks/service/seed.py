@@ -31,9 +31,16 @@ def seed(settings: Settings, people: People, asked: list[Poll]) -> tuple[str, Pu
         polls.open_poll(service, ADMIN, poll.digest)
     known, party, expires = tables.token, tables.party, int(time.time()) + DAY
     with service.database.write() as connection:
-        token = access.issue(connection, role="admin", name=ADMIN.name, party=None)
+        token = access.issue(
+            connection, role="admin", name=ADMIN.name, party=None, key=service.key.public
+        )
         rows = [
-            {"name": name, "public_key": key.public.raw, "joined": "2026-01-01"}
+            {
+                "name": name,
+                "public_key": key.public.raw,
+                "generation": 1,
+                "joined": "2026-01-01",
+            }
             for name, key in zip(people.names, people.keys)
         ]
         connection.execute(insert(party), rows)

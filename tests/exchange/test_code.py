@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ostraka.errors import FormatError, SignatureError
-from ostraka.exchange import JoinCode
+from ostraka.exchange import JoinCode, Succession, admission
 from ostraka.signing import SecretKey
 
 SERVICE, OTHER = SecretKey.create(), SecretKey.create()
@@ -49,10 +51,47 @@ def test_of_this_service_alone() -> None:
         code.check_service(OTHER.public)
 
 
-def test_whoever_joins_holds_the_key() -> None:
-    code, key = JoinCode.create(SERVICE.public), SecretKey.create()
-    proof = code.prove(key)
-    code.check_proof(key.public, proof)
-    for other, given in ((JoinCode.create(SERVICE.public), key.public), (code, OTHER.public)):
+def test_of_a_service_that_has_changed_its_key() -> None:
+    code, links = JoinCode.create(SERVICE.public), [Succession.sign(SERVICE, OTHER.public)]
+    code.check_service(OTHER.public, links)
+    forged = [Succession(SERVICE.public, OTHER.public, b"x" * 64)]
+    with pytest.raises(SignatureError):
+        code.check_service(OTHER.public, forged)
+
+
+def test_whoever_joins_holds_code_and_key() -> None:
+    key = SecretKey.create()
+    asked = JoinCode.create(SERVICE.public).request(key, SERVICE.public)
+    asked.check(SERVICE.public)
+    other = JoinCode.create(SERVICE.public).request(OTHER, SERVICE.public)
+    for changed in (
+        replace(asked, key=OTHER.public),
+        replace(asked, code=other.code),
+        replace(asked, by_code=other.by_code),
+        replace(asked, by_key=other.by_key),
+    ):
         with pytest.raises(SignatureError, match="request to join"):
-            other.check_proof(given, proof)
+            changed.check(SERVICE.public)
+    with pytest.raises(SignatureError):
+        asked.check(OTHER.public)
+
+
+def test_a_request_gives_nothing_away_to_join_with() -> None:
+    """Somebody in between sees it, and cannot put a key of their own in place of the party's."""
+    code = JoinCode.create(SERVICE.public)
+    asked = code.request(SecretKey.create(), SERVICE.public)
+    sent = b"".join((asked.code.raw, asked.key.raw, asked.by_code, asked.by_key))
+    assert code.secret not in sent
+    assert asked.digest == code.digest
+    assert asked.code.raw != code.digest
+
+
+def test_who_is_let_in_under_which_name_is_part_of_the_answer() -> None:
+    said = admission(SERVICE.public, "party", "ward 3", "token")
+    others = [
+        admission(OTHER.public, "party", "ward 3", "token"),
+        admission(SERVICE.public, "admin", "ward 3", "token"),
+        admission(SERVICE.public, "party", "ward 3t", "oken"),
+        admission(SERVICE.public, "party", "ward 3", "another"),
+    ]
+    assert said not in others

@@ -100,7 +100,7 @@ def joined(service: Service, *names: str, role: Any = "party") -> list[Member]:
 def _join(service: Service, name: str, code: JoinCode) -> Member:
     key = SecretKey.create()
     with service.database.write() as connection:
-        told = joining.join(connection, code, key.public, code.prove(key))
+        told = joining.join(connection, code.request(key, service.key.public), service.key.public)
     assert told.name == name
     return Member(name, key, told.token)
 

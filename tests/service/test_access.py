@@ -12,7 +12,10 @@ from ostraka.service import access
 from ostraka.service.access import Who, digest_of, find, issue, withdraw
 from ostraka.service.service import Service
 from ostraka.service.storage import tables
+from ostraka.signing import SecretKey
 from tests.service.made import joined, who_is
+
+KEY = SecretKey.create().public
 
 
 def found(service: Service, *tokens: str) -> list[Who | None]:
@@ -24,11 +27,11 @@ def found(service: Service, *tokens: str) -> list[Who | None]:
 
 def test_a_token_is_found_until_it_is_withdrawn(service: Service) -> None:
     with service.database.write() as connection:
-        token = issue(connection, role="admin", name="ann", party=None)
+        token = issue(connection, role="admin", name="ann", party=None, key=KEY)
     assert token.startswith(access.PREFIX)
     assert len(token) > 40
     assert found(service, token, token + "x", "", "é" * 300) == [
-        Who(role="admin", name="ann"),
+        Who(role="admin", name="ann", key=KEY),
         None,
         None,
         None,
@@ -44,15 +47,15 @@ def test_a_token_is_found_until_it_is_withdrawn(service: Service) -> None:
 
 def test_a_new_one_ends_the_old_one_at_once_or_soon(service: Service) -> None:
     with service.database.write() as connection:
-        first = issue(connection, role="admin", name="ann", party=None)
-        second = issue(connection, role="admin", name="ann", party=None, grace=600)
+        first = issue(connection, role="admin", name="ann", party=None, key=KEY)
+        second = issue(connection, role="admin", name="ann", party=None, key=KEY, grace=600)
         assert {None} != set(found_in(connection, first, second))
     assert None not in found(service, first, second)
     with service.database.write() as connection:
         until = connection.execute(
             select(tables.token.c.expires).where(tables.token.c.digest == digest_of(first))
         ).scalar_one()
-        third = issue(connection, role="admin", name="ann", party=None)
+        third = issue(connection, role="admin", name="ann", party=None, key=KEY)
     assert until <= time.time() + 600
     assert [each is None for each in found(service, first, second, third)] == [True, True, False]
 
@@ -65,7 +68,7 @@ def found_in(connection: object, *tokens: str) -> list[Who | None]:
 
 def test_an_old_token_lets_nobody_in(service: Service) -> None:
     with service.database.write() as connection:
-        token = issue(connection, role="admin", name="ann", party=None)
+        token = issue(connection, role="admin", name="ann", party=None, key=KEY)
         connection.execute(update(tables.token).values(expires=int(time.time()) - 1))
     assert found(service, token) == [None]
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from ostraka.errors import InputError
 from ostraka.exchange import Manifest
 from ostraka.ledger import Budget
 from ostraka.service import closing, polls
-from ostraka.service.accounts import left_of, price_of
+from ostraka.service.accounts import (
+    accounts_of,
+    left_of,
+    price_of,
+    shown_charges,
+    with_accounts,
+)
 from ostraka.service.service import Service
 from ostraka.service.settings import Settings
 from tests.service.made import ADMIN, a_poll, add_poll, arrive, filled, joined, rows, start, upload
@@ -27,6 +35,32 @@ def test_a_closed_poll_is_counted_at_once(service: Service) -> None:
     closing.finish(service, poll.digest)
     assert left_of(service, "a") == frozen
     assert left_of(service, "somebody else").n_releases == 0
+
+
+def test_nobody_sees_when_it_was_charged(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What admins and parties see is the same before the charge and after it, until the release is
+    shown: else the time in between would tell how long a computation on private data took.
+    """
+    poll, _ = filled(service, ["a", "b"])
+    closing.freeze(service, ADMIN, poll.digest)
+
+    def seen() -> Any:
+        with service.database.read() as connection:
+            names = list(connection.execute(select(with_accounts().c.name)).scalars())
+            accounts = accounts_of(service, connection, sorted(names))
+        return accounts, shown_charges(service, 0), left_of(service, "a")
+
+    before = seen()
+    assert [each.n_releases for each in before[0]] == [1, 1]
+    with monkeypatch.context() as patched:
+        patched.setattr(closing, "_publish", lambda *_: None)
+        closing.finish(service, poll.digest)
+    assert len(service.ledger().history()) == 1, "charged"
+    assert seen() == before
+    closing.finish(service, poll.digest)
+    accounts, charges, _ = seen()
+    assert accounts == before[0]
+    assert len(charges) == 1
 
 
 def test_an_abandoned_poll_costs_nothing(service: Service) -> None:

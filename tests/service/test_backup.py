@@ -129,6 +129,74 @@ def test_an_archive_charges_nothing(
     other.database.close()
 
 
+def test_a_poll_that_was_closed_and_not_charged_ends(
+    service: Service, settings: Settings, elsewhere: Settings, tmp_path: Path
+) -> None:
+    """Nothing was closed since; but it was charged since, and drawn."""
+    poll, _ = filled(service, ["a", "b"])
+    closing.freeze(service, ADMIN, poll.digest)
+    path = save(service, settings, tmp_path / "x.backup")
+    closing.finish(service, poll.digest)
+    other = restored(elsewhere, path)
+    with pytest.raises(StateError, match="abandoned"):
+        closing.finish(other, poll.digest)
+    assert draws(service, other) == 1
+    with other.database.read() as connection:
+        assert connection.execute(select(tables.contribution.c.content)).scalars().all() == [
+            None,
+            None,
+        ]
+    other.database.close()
+
+
+def test_one_that_was_charged_is_finished_of_the_same_draw(
+    service: Service,
+    settings: Settings,
+    elsewhere: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    poll, _ = filled(service, ["a", "b"])
+    closing.freeze(service, ADMIN, poll.digest)
+    with monkeypatch.context() as patched:
+        patched.setattr(closing, "_publish", lambda *_: None)
+        closing.finish(service, poll.digest)
+    path = save(service, settings, tmp_path / "x.backup")
+    closing.finish(service, poll.digest)
+    other = restored(elsewhere, path)
+    closing.finish(other, poll.digest)
+    assert other.ledger().drawn(1) == service.ledger().drawn(1)
+    here, there = (closing.release(each, poll.digest, READER)[0] for each in (service, other))
+    assert here == there
+    other.database.close()
+
+
+def test_an_archive_takes_nothing_in(
+    service: Service, settings: Settings, elsewhere: Settings, tmp_path: Path
+) -> None:
+    """Its receipts would be for what is never counted."""
+    poll, _ = filled(service, ["a"])
+    (member,) = joined(service, "e")
+    path = save(service, settings, tmp_path / "x.backup")
+    other = restored(elsewhere, path, nothing_closed_since=False)
+    (answer,) = arrive(other, (other.poll(poll.digest), member, upload(poll, member)))
+    assert isinstance(answer, StateError)
+    assert "as an archive" in str(answer)
+    other.database.close()
+
+
+def test_what_lies_in_its_way_is_not_written_to(
+    service: Service, settings: Settings, tmp_path: Path
+) -> None:
+    """Somebody who guesses a name waits there for the key in vain."""
+    for name in (".x.backup.part", ".x.backup"):
+        (tmp_path / name).write_bytes(b"mine")
+        (tmp_path / name).chmod(0o666)
+    path = save(service, settings, tmp_path / "x.backup")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert (tmp_path / ".x.backup.part").read_bytes() == b"mine"
+
+
 def draws(*services: Service) -> int:
     """How often noise was drawn for one poll, over all that has happened."""
     return sum(len(each.ledger().open_charges() + each.ledger().history()) for each in services)

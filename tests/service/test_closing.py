@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +37,8 @@ from tests.service.made import (
     contribution,
     filled,
     joined,
+    settings_in,
+    start,
     upload,
 )
 
@@ -79,6 +82,29 @@ def test_what_was_sent_is_erased(service: Service) -> None:
     with service.database.read() as connection:
         rows = connection.execute(select(kept.c.content, kept.c.salt, kept.c.signature)).all()
     assert rows == [(None, None, None)] * 3
+
+
+@pytest.mark.parametrize("end", ["release", "abandon"])
+def test_what_was_sent_is_not_on_the_disk_any_more(tmp_path: Path, end: str) -> None:
+    """On SQLite; PostgreSQL keeps such pages to itself, and writes over them later."""
+    settings = settings_in(tmp_path)
+    service = start(settings)
+    poll = add_poll(service)
+    members = joined(service, *NAMES)
+    sent = [upload(poll, each) for each in members]
+    arrive(service, *((poll, each, body) for each, body in zip(members, sent, strict=True)))
+
+    def on_disk() -> int:
+        held = b"".join(path.read_bytes() for path in settings.folder.glob("service.db*"))
+        return sum(each.contribution in held for each in sent)
+
+    assert on_disk() == len(NAMES)
+    if end == "release":
+        closing.freeze(service, ADMIN, poll.digest)
+        closing.finish(service, poll.digest)
+    else:
+        polls.abandon(service, ADMIN, poll.digest)
+    assert on_disk() == 0
 
 
 def test_what_cannot_be_released_stays_open(service: Service) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,11 +20,12 @@ from ostraka.errors import (
     StateError,
 )
 from ostraka.exchange import JoinCode
-from ostraka.service import joining
+from ostraka.exchange.upload import MOST_REVISIONS
+from ostraka.service import arrivals, joining
 from ostraka.service.access import Who, digest_of, find
 from ostraka.service.joining import Joined, renewal
 from ostraka.service.service import Service
-from ostraka.service.storage import tables
+from ostraka.service.storage import contributions, tables
 from ostraka.signing import SecretKey
 from tests.service.made import ADMIN, Member, arrive, filled, joined, upload, who_is
 
@@ -32,9 +36,10 @@ def invite(service: Service, *names: str, **changes: Any) -> list[JoinCode]:
     return [code for _, code in made]
 
 
-def join(service: Service, code: JoinCode, key: SecretKey, proof: bytes | None = None) -> Joined:
+def join(service: Service, code: JoinCode, holder: SecretKey, **changes: Any) -> Joined:
+    asked = replace(code.request(holder, service.key.public), **changes)
     with service.database.write() as connection:
-        return joining.join(connection, code, key.public, proof or code.prove(key))
+        return joining.join(connection, asked, service.key.public)
 
 
 def lets_in(service: Service, token: str) -> bool:
@@ -58,10 +63,16 @@ def test_a_code_lets_one_key_in(service: Service) -> None:
 
 def test_the_key_must_be_ones_own(service: Service) -> None:
     (code,) = invite(service, "a")
-    with pytest.raises(SignatureError):
-        join(service, code, KEY, code.prove(OTHER))
-    with pytest.raises(SignatureError):
-        join(service, code, KEY, JoinCode.create(service.key.public).prove(KEY))
+    public = service.key.public
+    other, another = code.request(OTHER, public), JoinCode.create(public).request(KEY, public)
+    for change in (
+        {"key": OTHER.public},
+        {"by_key": other.by_key},
+        {"by_code": another.by_code},
+        {"key": OTHER.public, "by_key": other.by_key},  # somebody in between, with a key of theirs
+    ):
+        with pytest.raises(SignatureError):
+            join(service, code, KEY, **change)
     assert join(service, code, KEY).name == "a"
 
 
@@ -182,6 +193,67 @@ def test_readers_renew_and_staff_do_not(service: Service) -> None:
         renew(service, reader, OTHER, who=staff)
 
 
+def test_who_has_an_old_token_alone_cannot_renew(service: Service) -> None:
+    """It counts for a while after a renewal; another renewal needs the new key."""
+    for role in ("party", "reader", "admin"):
+        (member,) = joined(service, f"m {role}", role=role)
+        new = SecretKey.create()
+        renew(service, member, new)
+        thief = SecretKey.create()
+        with pytest.raises(SignatureError):
+            renew(service, member, thief, old=thief)
+        with pytest.raises(SignatureError):
+            renew(service, member, thief)
+
+
+def test_a_used_code_is_void_after_an_hour(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code,) = invite(service, "a", days=30)
+    join(service, code, KEY)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + joining.AGAIN_SECONDS - 10)
+    join(service, code, KEY)
+    monkeypatch.setattr(time, "time", lambda: now + joining.AGAIN_SECONDS + 10)
+    with pytest.raises(StateError, match="void or too old"):
+        join(service, code, KEY)
+
+
+def test_a_code_of_an_admin_is_void_after_a_renewal(service: Service) -> None:
+    (code,) = invite(service, "zoe", role="admin")
+    told = join(service, code, KEY)
+    renew(service, Member("zoe", KEY, told.token), OTHER)
+    with pytest.raises(StateError, match="void"):
+        join(service, code, KEY)
+
+
+def test_one_key_is_one_name(service: Service) -> None:
+    codes = invite(service, "a", "b")
+    join(service, codes[0], KEY)
+    with pytest.raises(InputError, match="Somebody else has joined with this key"):
+        join(service, codes[1], KEY)
+
+
+def test_whoever_had_stolen_a_key_has_no_last_word(service: Service) -> None:
+    """Not even with the largest revision that there is."""
+    poll, _ = filled(service, ["b"])
+    (stolen,) = joined(service, "a")
+    (receipt,) = arrive(service, (poll, stolen, upload(poll, stolen, MOST_REVISIONS)))
+    assert receipt.revision == MOST_REVISIONS
+    (code,) = invite(service, "a", again=True)
+    mine = Member("a", OTHER, join(service, code, OTHER).token)
+    with service.database.read() as connection:
+        shown = contributions.find(connection, poll.digest, who_is(service, mine).party or 0)
+    assert shown is not None
+    assert (shown.revision, shown.handed_in) == (0, False), "a first one by the new key is next"
+    (accepted,) = arrive(service, (poll, mine, upload(poll, mine, 1)))
+    assert accepted.revision == 1
+    with service.database.read() as connection:
+        kept = contributions.find(connection, poll.digest, who_is(service, mine).party or 0)
+    assert kept is not None
+    assert kept.commitment == accepted.commitment
+
+
 # ---- nothing more --------------------------------------------------------------------------------
 
 
@@ -198,6 +270,50 @@ def test_revoked(service: Service) -> None:
         join(service, unused, OTHER)
     (code,) = invite(service, "a")
     assert lets_in(service, join(service, code, OTHER).token)
+
+
+def test_who_is_revoked_meanwhile_stays_out(service: Service) -> None:
+    """Their request began before, and its last line comes after."""
+    (party,) = joined(service, "a")
+    (admin,) = joined(service, "ben", role="admin")
+    before = {each.name: who_is(service, each) for each in (party, admin)}
+    with service.database.write() as connection:
+        joining.revoke(connection, ADMIN, "a")
+        joining.revoke(connection, ADMIN, "ben", "admin")
+    with pytest.raises(AccessError, match="withdrawn"):
+        renew(service, party, OTHER, who=before["a"])
+    with pytest.raises(AccessError, match="withdrawn"), service.write_as(before["ben"]):
+        pytest.fail("nothing is done for them")
+
+
+def test_revoked_between_the_check_and_the_writing(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll, _ = filled(service, ["b"])
+    (member,) = joined(service, "a")
+    real = arrivals.Writer._write
+
+    def late(self: arrivals.Writer, checked: Any) -> None:
+        with service.database.write() as connection:
+            joining.revoke(connection, ADMIN, "a")
+        real(self, checked)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(arrivals.Writer, "_write", late)
+        (answer,) = arrive(service, (poll, member, upload(poll, member)))
+    assert isinstance(answer, AccessError)
+    with service.database.read() as connection:
+        assert contributions.count(connection, 1)[0] == 1, "b's alone"
+
+
+def test_invited_twice_at_once_one_code_is_good(service: Service) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: invite(service, "a")[0], range(4)))
+    good = []
+    for code in made:
+        with contextlib.suppress(StateError):
+            good.append(join(service, code, KEY))
+    assert len(good) == 1
 
 
 def test_nobody_to_revoke(service: Service) -> None:

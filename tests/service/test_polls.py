@@ -113,6 +113,13 @@ def test_abandoned(service: Service) -> None:
         polls.open_poll(service, ADMIN, poll.digest)
 
 
+def test_a_draft_that_was_abandoned_stays_the_admins(service: Service) -> None:
+    draft = add_poll(service, opened=False)
+    polls.abandon(service, ADMIN, draft.digest)
+    assert seen(service, ADMIN) == [draft.digest]
+    assert seen(service, READER) == []
+
+
 def test_what_was_charged_cannot_be_abandoned(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
-from ostraka.errors import StateError
+from ostraka.errors import ServiceError, StateError
 from ostraka.exchange import Manifest, follow
 from ostraka.service import audit, closing, polls, rotation
 from ostraka.service.service import Service
@@ -80,6 +81,24 @@ def test_not_while_a_release_is_being_made(service: Service, settings: Settings)
         rotation.rotate(service, settings.key_path, stolen=False)
     assert again(service, settings).key.public == service.key.public
     closing.finish(service, poll.digest)
+
+
+def test_two_at_once(service: Service, settings: Settings) -> None:
+    """One of them gives the service another key, which is then the one that is there."""
+
+    def one(_: int) -> str | None:
+        try:
+            return str(rotation.rotate(service, settings.key_path, stolen=False))
+        except ServiceError:
+            return None
+
+    with ThreadPoolExecutor(2) as pool:
+        made = [key for key in pool.map(one, range(2)) if key is not None]
+    assert len(made) == 1
+    second = open_service(settings)
+    assert str(second.key.public) == made[0]
+    assert not list(settings.folder.glob("*.new"))
+    second.database.close()
 
 
 def test_cut_off_before_the_commit(

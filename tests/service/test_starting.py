@@ -29,7 +29,8 @@ def test_the_first_start_makes_everything(tmp_path: Path) -> None:
     assert started.code is not None
     with started.service.database.write() as connection:
         key = SecretKey.create()
-        told = joining.join(connection, started.code, key.public, started.code.prove(key))
+        public = started.service.key.public
+        told = joining.join(connection, started.code.request(key, public), public)
     assert (told.role, told.name) == ("admin", "admin")
     started.service.database.close()
     again = prepare(settings)
@@ -54,7 +55,8 @@ def test_another_admin_from_this_machine(settings: Settings) -> None:
     code = first_code(service, "zoe")
     with service.database.write() as connection:
         key = SecretKey.create()
-        assert joining.join(connection, code, key.public, code.prove(key)).name == "zoe"
+        public = service.key.public
+        assert joining.join(connection, code.request(key, public), public).name == "zoe"
     service.database.close()
 
 

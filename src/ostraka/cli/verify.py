@@ -26,10 +26,11 @@ def verify(
     file: Annotated[Path, typer.Argument(help="A release, or a poll that somebody sent you.")],
     *,
     signer: Annotated[
-        str | None,
+        list[str] | None,
         option(
             None,
-            "Whose signature there must be: a public key, or a file that holds one.",
+            "Whose signature there must be: a public key, or a file that holds one. May be "
+            "repeated, for a service that has changed its key.",
             of="key",
         ),
     ] = None,
@@ -70,18 +71,20 @@ def verify(
     from ostraka.tensors import LARGEST_FILE
     from ostraka.verifying import check_release, check_signature, read_signed
 
+    keys = [_find_key(each) for each in signer or ()]
     if list_ is not None or contribution is not None:
         from ostraka.cli.verify_receipt import verify_receipt
 
         if list_ is None or poll is not None:
             raise ParameterError("--list", got=None, allowed="with a receipt, and without --poll")
-        by = None if signer is None else _find_key(signer)
-        verify_receipt(file, list_, by, contribution)
+        verify_receipt(file, list_, keys, contribution)
         return
     asked = None if poll is None else Poll.load(poll)
     content, beside = read_regular(file, "release", LARGEST_FILE), path_of(file)
     signature = Signature.load(beside) if beside.exists() else None
-    trusted = None if signer is None else _find_key(signer)
+    trusted = keys[0] if keys else None
+    if signature is not None and signature.key in keys:
+        trusted = signature.key
     by = check_signature(content, signature, trusted)
     told = {"Who signed it?": _say_signer(by, vouched=trusted is not None)}
     found = read_signed(content)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ LARGEST_RECEIPT = 10_000
 
 
 def verify_receipt(
-    file: Path, listed: Path, signer: PublicKey | None, contribution: Path | None
+    file: Path, listed: Path, signers: list[PublicKey], contribution: Path | None
 ) -> None:
     """Check a receipt against the list, and, if it is there, against the contribution's file."""
     from ostraka.errors import ParameterError, naming_file
@@ -25,26 +27,39 @@ def verify_receipt(
     from ostraka.files import read_regular
     from ostraka.tensors import LARGEST_FILE
 
-    if signer is None:
+    if not signers:
         raise ParameterError("--signer", got=None, allowed="the service's key, for a receipt")
     with naming_file(file):
         given = Receipt.from_bytes(read_regular(file, "receipt", LARGEST_RECEIPT))
     with naming_file(listed):
         held = Manifest.from_bytes(read_regular(listed, "manifest", LARGEST_FILE))
-    given.check(signer)
-    held.check(signer)
+    by = [_check_by(each.check, signers) for each in (given, held)]
     opens = None if contribution is None else _opens(given, contribution)
     _refuse_missing(given, held)
     print_answers(
         {
             "Whose receipt is it?": f"Of party {given.party}, for the poll {given.poll[:12]}...",
-            "Who signed it?": f"{signer}, whom you named; receipt and list.",
+            "Who signed it?": f"{by[0]}, whom you named; receipt and list."
+            if by[0] == by[1]
+            else f"The receipt {by[0]}, the list {by[1]}; you named both.",
             "Is it for this contribution?": "Yes: not a byte of it was changed."
             if opens
             else "Not checked: name the contribution's file by --contribution.",
             "Was it counted?": f"Yes: it is one of {held.parties:,} on the list.",
         }
     )
+
+
+def _check_by(check: Callable[[PublicKey], None], signers: list[PublicKey]) -> PublicKey:
+    """Which of these keys has signed; before a service changed its key, it was another."""
+    from ostraka.errors import SignatureError
+
+    for each in signers[:-1]:
+        with contextlib.suppress(SignatureError):
+            check(each)
+            return each
+    check(signers[-1])
+    return signers[-1]
 
 
 def _opens(given: Receipt, contribution: Path) -> bool:

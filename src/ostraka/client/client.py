@@ -46,6 +46,7 @@ LATER: Final = (429, 502, 503, 504)
 OWN_FAULTS: Final = ("ServiceError", "InternalError", "DownloadError")
 """Kinds of errors that a service has itself, and nobody here."""
 LARGEST_ANSWER: Final = LARGEST_FILE
+MOST_PAGES: Final = 10_000
 LARGEST_PROBLEM: Final = 1_000_000
 LONGEST_TEXT: Final = 1900
 FIRST_PAUSE: Final = 0.25
@@ -95,10 +96,18 @@ class Client:
         """The service's public key, by its own word, and those before it."""
         return self._value("GET", "service", Identity.read)
 
-    def join(self, code: JoinCode, key: SecretKey) -> Joined:
-        """Join with a code and a key of one's own."""
-        given = {"code": str(code), "key": str(key.public), "proof": code.prove(key).hex()}
-        return self._value("POST", "joins", Joined.read, json=given)
+    def join(self, code: JoinCode, key: SecretKey, service: PublicKey) -> Joined:
+        """Join with a code and a key of one's own; the answer is signed by the service."""
+        asked = code.request(key, service)
+        given = {
+            "code": str(asked.code),
+            "key": str(asked.key),
+            "by_code": asked.by_code.hex(),
+            "by_key": asked.by_key.hex(),
+        }
+        joined = self._value("POST", "joins", Joined.read, json=given)
+        joined.check(service, key.public)
+        return joined
 
     def renew(self, service: PublicKey, old: SecretKey, new: SecretKey) -> Joined:
         """Another key and another token; the old ones end."""
@@ -108,7 +117,9 @@ class Client:
             "by_old": old.sign(message).hex(),
             "by_new": new.sign(message).hex(),
         }
-        return self._value("POST", "me/key", Joined.read, json=given)
+        joined = self._value("POST", "me/key", Joined.read, json=given)
+        joined.check(service, new.public)
+        return joined
 
     def me(self) -> Me:
         """Who one is there, and one's own account."""
@@ -227,7 +238,7 @@ class Client:
 
     def _pages(self, path: str, read: Callable[[Any], Value], **given: str) -> Iterator[Value]:
         asked = {name: text for name, text in given.items() if text}
-        while True:
+        for _ in range(MOST_PAGES):
             content = self._request("GET", path, params={**asked, "limit": "1000"})
             with self._expecting():
                 held = json.loads(content)
@@ -238,6 +249,7 @@ class Client:
             if str(following) == asked.get("after"):  # and so for ever
                 raise self._foreign()
             asked["after"] = str(following)
+        raise self._foreign()
 
     @contextmanager
     def _expecting(self) -> Iterator[None]:

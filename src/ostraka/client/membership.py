@@ -6,8 +6,9 @@
         ROLE.key                        the secret key that was made on joining
         pending/, receipts/             contributions on their way, and receipts (`sending`)
 
-The service's key is the one that the code has named: from then on nobody else can pass for it, even
-with another certificate. If the service changes its key, the old one vouches for the new.
+The service's key is the one that the code has named, and it has signed who one is here: from then
+on nobody else can pass for it, even with another certificate. If the service changes its key, the
+old one vouches for the new.
 
 Staff whom an issuer vouches for have neither token nor key here: each time they bring the issuer's
 token in the variable OSTRAKA_TOKEN. The service's key is then the one that it had at first.
@@ -41,7 +42,7 @@ LARGEST: Final = 100_000
 ROLES: Final = ("admin", "party", "reader")
 FIELDS: Final = ("address", "service", "role", "name", "token")
 TOKEN: Final = "OSTRAKA_TOKEN"
-"""A token that scripts and staff bring along, in place of one that was kept."""
+"""A token that staff bring along each time. Who has joined with a code has another, kept here."""
 
 
 @final
@@ -68,7 +69,7 @@ class Membership:
 
     def client(self, **options: float) -> Client:
         """For requests as this member."""
-        token = os.environ.get(TOKEN) or self.token
+        token = self.token or os.environ.get(TOKEN)
         if not token:
             raise _no_token()
         return Client(self.address, token, ca=self.ca, **options)
@@ -142,13 +143,14 @@ def join(site: Path, address: str, code: JoinCode, *, ca: str | None = None) -> 
     """Join a service, with a key that stays here. After an interruption the same call goes on."""
     folder = _folder_of(site, address)
     with Client(address, ca=ca) as client:
-        service = client.identity().key
-        code.check_service(service)
+        told = client.identity()
+        service = told.key
+        code.check_service(service, told.earlier)
         _make_folder(folder)
         key_path = folder / "joining.key"
         if not key_path.exists():
             SecretKey.create().save(key_path)
-        joined = client.join(code, SecretKey.load(key_path))
+        joined = client.join(code, SecretKey.load(key_path), service)
     made = _member(folder, address, service, joined, ca)
     made.save()
     key_path.replace(made.key_path)  # last: until then the same call goes on
@@ -213,6 +215,8 @@ def _no_token() -> InputError:
 def _folder_of(site: Path, address: str) -> Path:
     parts = urlsplit(address)
     letters = f"{parts.hostname}_{parts.port or parts.scheme}{parts.path}"
+    if parts.scheme == "http":  # on this machine, or a network of one's own
+        letters = f"plain_{letters}"
     return site / MEMBERSHIPS / quote(letters, safe="")  # no two addresses have the same folder
 
 

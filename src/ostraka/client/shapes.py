@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self, final
 
+from ostraka.exchange.code import admission
 from ostraka.exchange.succession import Succession
 from ostraka.signing import PublicKey
 
@@ -31,11 +32,18 @@ class Joined:
     role: str
     name: str
     token: str
+    signature: bytes = b""
 
     @classmethod
     def read(cls, held: Any) -> Self:
         """From JSON."""
-        return cls(**{name: _text(held[name]) for name in ("role", "name", "token")})
+        texts = {name: _text(held[name]) for name in ("role", "name", "token")}
+        return cls(**texts, signature=bytes.fromhex(_text(held["signature"])))
+
+    def check(self, service: PublicKey, key: PublicKey) -> None:
+        """Refuse what this service has not said to the holder of this key."""
+        said = admission(key, self.role, self.name, self.token)
+        service.check(self.signature, said, what="answer")
 
 
 @final
@@ -122,7 +130,7 @@ class PollState:
             contributions=_count(held["contributions"]),
             persons=None if persons is None else _count(persons),
             release=None if held["release"] is None else _text(held["release"]),
-            facts=dict(_clean(held["facts"])),
+            facts=_facts(held["facts"]),
             price=None if price is None else _numbers(price),
             mine=None if mine is None else Mine.read(mine),
             trouble=None if held["trouble"] is None else _text(held["trouble"]),
@@ -260,6 +268,21 @@ def _number(given: Any) -> float:
     if type(given) not in (int, float) or not abs(given) < float("inf"):
         raise ValueError("not a number")
     return float(given)
+
+
+def _facts(given: Any) -> dict[str, Any]:
+    """What is told of a poll; what people are shown of it has the form that they expect."""
+    held = dict(_clean(given))
+    for name in ("method", "protects"):
+        _text(held[name])
+    for name in ("expected", "least_parties"):
+        _count(held[name])
+    _number(held["epsilon"])
+    if held["delta"] is not None:
+        _number(held["delta"])
+    if not isinstance(held["classes"], list):
+        raise ValueError("not a list of classes")
+    return held
 
 
 def _clean(given: Any) -> Any:

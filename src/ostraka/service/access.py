@@ -19,7 +19,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
 
 from sqlalchemy import Connection, and_, insert, select, update
@@ -35,6 +35,7 @@ __all__ = [
     "digest_of",
     "find",
     "issue",
+    "still",
     "unknown_token",
     "withdraw",
 ]
@@ -56,6 +57,10 @@ class Who:
     key: PublicKey | None = None
     vouched: bool = False
     """Somebody else has vouched for this person, who has no token of ours."""
+    generation: int = 0
+    """Which of a party's keys it is, counted from 1."""
+    token: bytes | None = field(default=None, repr=False, compare=False)
+    """The digest of what was shown."""
 
     def check(self, *roles: Role) -> None:
         """Refuse whoever has none of these roles."""
@@ -84,16 +89,25 @@ def digest_of(token: str) -> bytes:
 
 
 def issue(
-    connection: Connection, *, role: Role, name: str, party: int | None, grace: int = 0
+    connection: Connection,
+    *,
+    role: Role,
+    name: str,
+    party: int | None,
+    key: PublicKey,
+    grace: int = 0,
 ) -> str:
-    """A new token, in place of all earlier ones of this name in this role.
+    """A new token, in place of all earlier ones of this name in this role; `key` can renew it.
 
-    `grace`: for so many seconds the earlier ones still count, for whoever does not get the answer.
+    `grace`: for so many seconds the earlier ones still count, for whoever does not get the answer;
+    and are renewed by the new key alone.
     """
     if grace:
         known, until = tables.token, int(time.time()) + grace
         of_these = and_(known.c.role == role, known.c.name == name, known.c.expires > until)
         connection.execute(update(known).where(of_these).values(expires=until))
+        of_name = and_(known.c.role == role, known.c.name == name)
+        connection.execute(update(known).where(of_name).values(public_key=key.raw))
     else:
         withdraw(connection, role=role, name=name)
     made = PREFIX + secrets.token_urlsafe(32)
@@ -103,6 +117,7 @@ def issue(
             role=role,
             name=name,
             party=party,
+            public_key=key.raw,
             expires=int(time.time()) + TOKEN_DAYS * DAY,
         )
     )
@@ -120,16 +135,34 @@ def find(connection: Connection, digests: Iterable[bytes]) -> dict[bytes, Who]:
     """Who shows these tokens: those of whom we know nothing, or nothing any more, are missing."""
     asked = list(digests)
     known, party = tables.token, tables.party
+    held = (known.c.digest, known.c.role, known.c.name, known.c.party, known.c.public_key)
     query = (
-        select(known.c.digest, known.c.role, known.c.name, known.c.party, party.c.public_key)
+        select(*held, party.c.public_key, party.c.generation)
         .select_from(known.outerjoin(party, party.c.id == known.c.party))
         .where(known.c.digest.in_(asked), known.c.withdrawn.is_(False))
         .where(known.c.expires > int(time.time()))
     )
     found: dict[bytes, Who] = {}
-    for digest, role, name, party_id, key in connection.execute(query):
-        raw = bytes(digest)
+    for digest, role, name, party_id, own, of_party, generation in connection.execute(query):
+        raw, key = bytes(digest), own if party_id is None else of_party
         if any(hmac.compare_digest(raw, each) for each in asked):
             public = None if key is None else PublicKey(bytes(key))
-            found[raw] = Who(role=role, name=name, party=party_id, key=public)
+            found[raw] = Who(
+                role=role,
+                name=name,
+                party=party_id,
+                key=public,
+                generation=generation or 0,
+                token=raw,
+            )
     return found
+
+
+def still(connection: Connection, who: Who) -> Who:
+    """The same person as this transaction sees them; refused if they were revoked meanwhile."""
+    if who.token is None:
+        return who
+    now = find(connection, [who.token]).get(who.token)
+    if now is None or now.role != who.role:
+        raise unknown_token()
+    return now

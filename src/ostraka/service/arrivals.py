@@ -161,6 +161,8 @@ class Writer:
 
     def _write(self, checked: list[_Checked]) -> None:
         with self._service.database.write() as connection:
+            self._service.check_may_take(connection)
+            now = access.find(connection, {each.arrival.token for each in checked})
             digests = {each.arrival.poll for each in checked}
             poll = tables.poll
             states = {
@@ -174,14 +176,18 @@ class Writer:
             rows = {
                 index: _row(each, states[each.arrival.poll].id)
                 for index, each in enumerate(checked)
-                if each.arrival.poll in states and states[each.arrival.poll].state == "open"
+                if each.arrival.poll in states
+                and states[each.arrival.poll].state == "open"
+                and now.get(each.arrival.token) == each.who
             }
             there = contributions.put(connection, list(rows.values())) if rows else set()
         self.n_commits += 1
         self.n_written += len(there)
         for index, each in enumerate(checked):
             row = rows.get(index)
-            if row is None:
+            if now.get(each.arrival.token) != each.who:  # revoked, or with another key, meanwhile
+                each.arrival.answer(access.unknown_token())
+            elif row is None:
                 each.arrival.answer(_late(states.get(each.arrival.poll)))
             elif (row.poll, row.party) not in there:
                 each.arrival.answer(_OUTDATED)
@@ -220,6 +226,7 @@ def _row(checked: _Checked, poll: int) -> Row:
     return Row(
         poll=poll,
         party=checked.who.party or 0,
+        generation=checked.who.generation,
         revision=upload.revision,
         commitment=checked.commitment,
         persons=checked.persons,

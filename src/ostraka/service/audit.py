@@ -8,6 +8,7 @@ times of anything but requests.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import final
@@ -19,9 +20,10 @@ from ostraka.service.access import Who
 from ostraka.service.storage import tables
 from ostraka.signing.statement import statement
 
-__all__ = ["Line", "check", "last", "note", "read"]
+__all__ = ["Line", "check", "last", "note", "note_names", "read"]
 
 START = b"\0" * 32
+NAMES = 100
 
 
 @final
@@ -47,6 +49,12 @@ def note(connection: Connection, who: Who | str, what: str, about: str) -> None:
     connection.execute(
         insert(tables.audit).values(at=at, who=str(who), what=what, about=about, chain=chain)
     )
+
+
+def note_names(connection: Connection, who: Who | str, what: str, names: Sequence[str]) -> None:
+    """The same about many people: every name is there, a hundred to a line."""
+    for start in range(0, len(names), NAMES):
+        note(connection, who, what, ", ".join(names[start : start + NAMES]))
 
 
 def read(connection: Connection, after: int, limit: int) -> list[Line]:

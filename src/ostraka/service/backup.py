@@ -10,8 +10,9 @@ It is taken at one moment, while the service runs, from SQLite or PostgreSQL, an
 either.
 
 A restored service has forgotten what was charged after that moment, and the second noise for one
-poll could be drawn that way. So it is an archive, which shows everything and opens and closes
-nothing, unless whoever restores it knows that nothing was closed since.
+poll could be drawn that way. So it is an archive, which shows everything and opens, takes in and
+closes nothing, unless whoever restores it knows that nothing was closed since. A poll that was
+closed at that moment, and not charged yet, ends in either case. Who was revoked since counts again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import hashlib
 import itertools
 import json
 import os
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -34,7 +36,7 @@ from ostraka.ledger.book import add_up
 from ostraka.service import audit
 from ostraka.service.service import Service
 from ostraka.service.settings import Settings
-from ostraka.service.storage import tables
+from ostraka.service.storage import contributions, tables
 from ostraka.service.storage.blobs import Blobs
 from ostraka.service.storage.database import Database
 from ostraka.service.storage.ledger import rows_of
@@ -56,8 +58,9 @@ LARGEST_KEY: Final = 10_000
 def save(service: Service, key: Path, path: Path) -> dict[str, int]:
     """Write a backup where nothing is yet; how many rows each table has."""
     check_new(path, False, "a backup is never replaced; choose another name")
-    part = path.with_name(f".{path.name}.part")
-    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)  # a key is in it
+    # A key is in it: a new file under a name that nobody knows before, for its owner alone.
+    handle, part_name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    part = Path(part_name)
     try:
         with os.fdopen(handle, "w+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -85,6 +88,7 @@ def restore(settings: Settings, path: Path, *, nothing_closed_since: bool) -> di
                 rows = _fill(connection, archive)
                 state = {"files": blobs.mark(), "is_archive": not nothing_closed_since}
                 connection.execute(update(tables.service).values(**state))
+                _end_uncharged(connection)
                 add_up(rows_of(connection))
                 audit.check(connection)
                 kind = "restored a backup" if nothing_closed_since else "restored an archive"
@@ -109,6 +113,22 @@ def _write(service: Service, key: Path, archive: zipfile.ZipFile) -> dict[str, i
     held = {"ostraka": FORMAT, "tables": of_version, "at": at, "parts": digests}
     archive.writestr(CONTENTS, canonical_json(held))
     return rows
+
+
+def _end_uncharged(connection: Connection) -> None:
+    """End polls that were closed and not charged yet.
+
+    The service went on after the backup, and may have charged them, and drawn. Nobody may draw a
+    second time.
+    """
+    poll = tables.poll
+    query = select(poll.c.id, poll.c.digest).where(
+        poll.c.state == "closed", poll.c.charge.is_(None)
+    )
+    for id_, digest in connection.execute(query).all():
+        connection.execute(update(poll).where(poll.c.id == id_).values(state="abandoned"))
+        contributions.erase(connection, id_)
+        audit.note(connection, "this machine", "ended a poll that may have been charged", digest)
 
 
 def _put(archive: zipfile.ZipFile, name: str, chunks: Iterable[bytes]) -> str:

@@ -50,7 +50,7 @@ __all__ = ["finish", "freeze", "manifest", "release", "tell_trouble", "unfinishe
 def freeze(service: Service, by: Who, digest: str, *, leave_out: Iterable[Any] = ()) -> None:
     """Close a poll, if it can be released; what was closed before stays as it is."""
     poll = service.poll(digest)
-    with service.database.write() as connection:
+    with service.write_as(by) as connection:
         found = polls.lock(connection, digest)
         if found.state in ("closed", "released"):
             again = update(tables.poll).where(tables.poll.c.id == found.id)
@@ -61,7 +61,7 @@ def freeze(service: Service, by: Who, digest: str, *, leave_out: Iterable[Any] =
         service.check_key(connection)
         service.check_may_charge(connection)
         _wait_for_charges(connection)
-        _leave_out(connection, found, leave_out)
+        left_out = _leave_out(connection, found, leave_out)
         names, commitments = _list(connection, found)
         n_parties, persons = contributions.count(connection, found.id)
         _check(service, poll, names, n_parties, persons)
@@ -76,6 +76,7 @@ def freeze(service: Service, by: Who, digest: str, *, leave_out: Iterable[Any] =
             update(tables.poll).where(tables.poll.c.id == found.id).values(state="closed")
         )
         audit.note(connection, by, "closed a poll", digest)
+        audit.note_names(connection, by, f"left out of {digest[:12]}...", left_out)
 
 
 def finish(
@@ -170,13 +171,14 @@ def _wait_for_charges(connection: Any) -> None:
         )
 
 
-def _leave_out(connection: Any, found: Found, names: Iterable[Any]) -> None:
+def _leave_out(connection: Any, found: Found, names: Iterable[Any]) -> list[str]:
     """Take out what some have sent, who cannot pay or do not want to take part any more."""
     given = list(names)
     if not given:
-        return
+        return []
     kept, party = tables.contribution, tables.party
-    for name in canonical_list(given):
+    left_out = canonical_list(given)
+    for name in left_out:
         of_name = select(party.c.id).where(party.c.name == name).scalar_subquery()
         gone = connection.execute(
             delete(kept).where(kept.c.poll == found.id, kept.c.party == of_name)
@@ -185,6 +187,7 @@ def _leave_out(connection: Any, found: Found, names: Iterable[Any]) -> None:
             raise AbsentError(
                 f"Party {name} has not contributed to this poll.", "Leave out who has."
             )
+    return left_out
 
 
 def _list(connection: Any, found: Found) -> tuple[list[str], list[bytes]]:
@@ -269,3 +272,4 @@ def _publish(service: Service, digest: str) -> None:
             .values(state="released", release=file, release_signature=signature, trouble=None)
         )
         contributions.erase(connection, found.id)
+    service.database.forget("contribution")

@@ -37,12 +37,14 @@ def hand_in(service: Service, by: Who, digest: str, party: Any, content: bytes) 
     given = arrivals.read_contribution(service.empty_tally(digest), name, content)
     salt = secrets.token_bytes(SALT_BYTES)
     commitment = commit(salt, content)
-    with service.database.write() as connection:
+    with service.write_as(by) as connection:
         found = polls.lock(connection, digest)
         check_open(found.state)
+        service.check_may_take(connection)
         row = Row(
             poll=found.id,
             party=find_party(connection, name, make=True),
+            generation=0,
             revision=0,
             commitment=commitment,
             persons=given.n_persons,

@@ -90,7 +90,7 @@ def add(service: Service, by: Who, content: bytes) -> Poll:
     _check_collectable(poll)
     service.blobs.put(content)
     told = facts_of(poll)
-    with service.database.write() as connection:
+    with service.write_as(by) as connection:
         if _row(connection, poll.digest) is not None:
             return poll
         added = connection.execute(
@@ -141,7 +141,7 @@ def open_poll(service: Service, by: Who, digest: str) -> None:
     poll = service.poll(digest)
     _check_payable(service, poll)
     signature = Signature.of(service.blobs.get(digest), service.key)
-    with service.database.write() as connection:
+    with service.write_as(by) as connection:
         found = lock(connection, digest)
         if found.state == "open":
             return
@@ -161,7 +161,7 @@ def _check_payable(service: Service, poll: Poll) -> None:
 
 def abandon(service: Service, by: Who, digest: str) -> None:
     """End a poll without a release, and forget what was sent. Too late once it was charged."""
-    with service.database.write() as connection:
+    with service.write_as(by) as connection:
         found = lock(connection, digest)
         if found.state == "abandoned":
             return
@@ -175,6 +175,7 @@ def abandon(service: Service, by: Who, digest: str) -> None:
         )
         contributions.erase(connection, found.id)
         audit.note(connection, by, "abandoned a poll", digest)
+    service.database.forget("contribution")
 
 
 def lock(connection: Connection, digest: str) -> Found:
@@ -239,7 +240,7 @@ def _visible(who: Who) -> Select[Any]:
     query = select(poll, n, persons)
     if who.role == "admin":
         return query
-    query = query.where(poll.c.state != "draft")
+    query = query.where(poll.c.signature.is_not(None))  # was never opened: also once abandoned
     if who.role == "reader":
         return query
     on_roll = exists().where(

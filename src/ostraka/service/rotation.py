@@ -12,18 +12,21 @@ before, since they are signed anew.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from ostraka.errors import StateError
+from ostraka.errors import OstrakaError, ServiceError, StateError
 from ostraka.exchange import Manifest
 from ostraka.exchange.succession import Succession
 from ostraka.service import audit
 from ostraka.service.service import Service
 from ostraka.service.storage import tables
+from ostraka.service.storage.database import take_turns
 from ostraka.signing import PublicKey, SecretKey, Signature
 
 __all__ = ["earlier", "finish_rotation", "rotate"]
@@ -31,10 +34,11 @@ __all__ = ["earlier", "finish_rotation", "rotate"]
 
 def rotate(service: Service, path: Path, *, stolen: bool) -> PublicKey:
     """Give the service another key; every process of it must have been stopped."""
-    made, fresh = SecretKey.create(), _fresh(path)
-    fresh.unlink(missing_ok=True)  # of a rotation that was not committed
+    made = SecretKey.create()
+    fresh = _fresh(path, made.public)
     made.save(fresh)
-    with service.database.write() as connection:
+    with _removed_on_error(fresh), service.database.write() as connection:
+        take_turns(connection)
         service.check_key(connection)
         _refuse_at_work(connection)
         link = None if stolen else Succession.sign(service.key, made.public).signature
@@ -54,7 +58,7 @@ def rotate(service: Service, path: Path, *, stolen: bool) -> PublicKey:
 
 def finish_rotation(path: Path, expected: PublicKey) -> None:
     """Move the new key's file, if a rotation was cut off between its commit and that."""
-    fresh = _fresh(path)
+    fresh = _fresh(path, expected)
     if fresh.exists() and SecretKey.load(fresh).public == expected:
         fresh.replace(path)
 
@@ -70,8 +74,20 @@ def earlier(connection: Connection) -> list[Succession]:
     ]
 
 
-def _fresh(path: Path) -> Path:
-    return path.with_name(path.name + ".new")
+def _fresh(path: Path, key: PublicKey) -> Path:
+    """Of this key alone: two who rotate at once do not meet."""
+    return path.with_name(f"{path.name}.{key.raw[:8].hex()}.new")
+
+
+@contextlib.contextmanager
+def _removed_on_error(fresh: Path) -> Iterator[None]:
+    """Of a key that was not committed nothing stays; of one that may have been, everything."""
+    try:
+        yield
+    except OstrakaError as error:
+        if not isinstance(error, ServiceError) or not error.__cause__:
+            fresh.unlink(missing_ok=True)
+        raise
 
 
 def _refuse_at_work(connection: Connection) -> None:

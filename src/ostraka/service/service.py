@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -12,9 +14,11 @@ from sqlalchemy import Connection, select
 from ostraka.errors import AbsentError, ServiceError, StateError
 from ostraka.ledger import Ledger
 from ostraka.poll import Poll
+from ostraka.service import access
+from ostraka.service.access import Who
 from ostraka.service.storage import tables
 from ostraka.service.storage.blobs import Blobs
-from ostraka.service.storage.database import Database
+from ostraka.service.storage.database import Database, take_turns
 from ostraka.service.storage.ledger import Accounts
 from ostraka.signing import SecretKey
 from ostraka.tally import Tally
@@ -59,6 +63,27 @@ class Service:
             while len(self._polls) > POLLS_IN_MEMORY:
                 self._polls.popitem(last=False)
         return read
+
+    @contextlib.contextmanager
+    def write_as(self, who: Who) -> Iterator[Connection]:
+        """A transaction for somebody who may still do what they asked for when it begins.
+
+        Between a request's first line and its last one, whoever sent it may have been revoked.
+        Whoever lets people in, or takes that back, has a turn of their own.
+        """
+        with self.database.write() as connection:
+            take_turns(connection)
+            access.still(connection, who)
+            yield connection
+
+    def check_may_take(self, connection: Connection) -> None:
+        """Refuse what the service could not confirm, or never count."""
+        self.check_key(connection)
+        if connection.execute(select(tables.service.c.is_archive)).scalar_one():
+            raise StateError(
+                "This service was restored from a backup as an archive, which takes nothing in.",
+                "Ask the coordinator where the polls go on.",
+            )
 
     def check_key(self, connection: Connection) -> None:
         """Refuse to sign with a key that is not the service's any more."""

@@ -92,20 +92,25 @@ class _Keys:
         self._issuer = issuer
         self._held: dict[str, jwt.PyJWK] = {}
         self._until = self._again = -float("inf")
-        self._lock = threading.Lock()
+        self._asking = threading.Lock()
 
     def find(self, named: str | None) -> jwt.PyJWK | None:
-        """One of them; None if the issuer has no such key."""
-        with self._lock:
-            now = time.monotonic()
-            is_old = now >= self._until
-            if now >= self._again and (is_old or named not in self._held):
+        """One of them; None if the issuer has no such key.
+
+        One thread at a time asks the issuer, who may be slow; nobody waits for that one.
+        """
+        now = time.monotonic()
+        wanted = now >= self._until or named not in self._held
+        if wanted and now >= self._again and self._asking.acquire(blocking=False):
+            try:
                 self._again = now + PAUSE
                 self._held = self._ask()
                 self._until = now + KEPT
-            elif is_old:
-                raise self._unreachable()
-            return None if named is None else self._held.get(named)
+            finally:
+                self._asking.release()
+        if now >= self._until:
+            raise self._unreachable()
+        return None if named is None else self._held.get(named)
 
     def _ask(self) -> dict[str, jwt.PyJWK]:
         """It must be the issuer that we meant who answers."""

@@ -27,7 +27,7 @@ from ostraka.service.service import Service
 from ostraka.service.settings import Settings
 from ostraka.service.storage import tables
 from ostraka.service.storage.blobs import Blobs
-from ostraka.service.storage.database import Database
+from ostraka.service.storage.database import Database, take_turns
 from ostraka.service.storage.migrations import check_version, is_empty, migrate
 from ostraka.signing import PublicKey, SecretKey
 
@@ -113,7 +113,7 @@ def migrate_database(settings: Settings) -> tuple[str | None, str]:
 def _make_service(settings: Settings, database: Database) -> None:
     """The key, the mark of the files, and the row that says so: by one of those who come first."""
     with database.write() as connection:
-        database.take_turns(connection)
+        take_turns(connection)
         if connection.execute(select(tables.service.c.id)).first() is not None:
             return
         path = settings.key_path
@@ -163,7 +163,7 @@ def _make_ledger(service: Service, settings: Settings) -> Amount:
     if unit not in UNITS:
         raise ParameterError("protects", got=unit, allowed=" or ".join(UNITS))
     with service.database.write() as connection:
-        service.database.take_turns(connection)
+        take_turns(connection)
         there = connection.execute(select(tables.budget)).one_or_none()
         if there is None:
             made = asked or BUDGET.amount

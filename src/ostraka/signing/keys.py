@@ -118,6 +118,11 @@ class SecretKey:
         return cls(_ed25519().Ed25519PrivateKey.generate())
 
     @classmethod
+    def from_seed(cls, seed: bytes) -> SecretKey:
+        """The key of 32 bytes that nobody can guess."""
+        return cls(_ed25519().Ed25519PrivateKey.from_private_bytes(seed))
+
+    @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
         """A key from its file; a file that others may read is refused."""
         content, file = read_regular(path, "secret key", LARGEST_KEY_FILE), Path(path)

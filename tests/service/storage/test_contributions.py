@@ -24,10 +24,13 @@ def places(service: Service) -> Service:
     return service
 
 
-def row(party: int = 1, revision: int = 1, content: bytes = b"x", poll: int = 1) -> Row:
+def row(
+    party: int = 1, revision: int = 1, content: bytes = b"x", poll: int = 1, generation: int = 1
+) -> Row:
     return Row(
         poll=poll,
         party=party,
+        generation=generation,
         revision=revision,
         commitment=content * 32,
         persons=None,
@@ -104,10 +107,21 @@ def test_counted_found_and_erased(places: Service) -> None:
     with places.database.write() as connection:
         assert contributions.count(connection, 1) == (2, 9)
         assert contributions.count(connection, 2) == (0, None)
-        assert contributions.find(connection, "p", 1) == (1, b"x" * 32)
+        found = contributions.find(connection, "p", 1)
+        assert found == (0, b"x" * 32, False), "of an earlier key"
+        connection.execute(text("UPDATE party SET generation = 1"))
+        assert contributions.find(connection, "p", 1) == (1, b"x" * 32, False)
         assert contributions.find(connection, "p", 3) is None
         contributions.erase(connection, 1)
-        assert contributions.find(connection, "p", 1) == (1, b"x" * 32)
+        assert contributions.find(connection, "p", 1) == (1, b"x" * 32, False)
         assert contributions.count(connection, 1) == (2, 9)
         found = connection.execute(text("SELECT content, salt, signature FROM contribution"))
         assert {tuple(each) for each in found} == {(None, None, None)}
+
+
+def test_a_later_key_comes_before_a_later_revision(places: Service) -> None:
+    assert put(places, row(revision=9, content=b"x", generation=1))
+    assert put(places, row(revision=1, content=b"y", generation=2))
+    assert not put(places, row(revision=10, content=b"z", generation=1))
+    assert not put(places, row(revision=0, content=b"h", generation=0)), "handed in"
+    assert put(places, row(revision=1, content=b"y", generation=2)), "the very same"

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from ostraka.ledger import Budget, Ledger
 from ostraka.party.names import canonical_list
 from ostraka.service import audit
+from ostraka.service.accounts import accounts_of, shown_charges, with_accounts
 from ostraka.service.api.door import Admin, service_of
 from ostraka.service.api.pages import After, Limit, Name, by_name
 from ostraka.service.api.parties import account_shape
@@ -20,7 +21,6 @@ from ostraka.service.api.shapes import (
     ChargeShape,
     Page,
 )
-from ostraka.service.storage import tables
 from ostraka.service.storage.ledger import Within
 
 __all__ = ["router"]
@@ -42,12 +42,11 @@ def list_accounts(
     """Who has spent what, by name: of those who took part in something, or have a budget of their
     own.
     """
-    service, known = service_of(request), tables.ledger_party
+    service, known = service_of(request), with_accounts()
     query = by_name(select(known.c.name), known.c.name, after=after, search=search).limit(limit)
     with service.database.read() as connection:
         names = list(connection.execute(query).scalars())
-    with service.ledger().storage.transaction(write=False) as rows:
-        accounts = rows.accounts(names)
+        accounts = accounts_of(service, connection, names)
     following = names[-1] if len(names) == limit else None
     return Page(items=[account_shape(each) for each in accounts], next=following)
 
@@ -57,17 +56,17 @@ def allow(request: Request, who: Admin, given: AllowanceShape) -> None:
     """Give some parties another budget; once somebody was charged, only a lower one."""
     names = canonical_list(given.names)
     budget = Budget(epsilon=given.epsilon, delta=given.delta, rho=given.rho)
-    with service_of(request).database.write() as connection:
+    with service_of(request).write_as(who) as connection:
         Ledger(Within(connection)).allow(names, budget)
-        audit.note(connection, who, f"allowed {budget}", ", ".join(names[:20]))
+        audit.note_names(connection, who, f"allowed {budget}", names)
 
 
 @router.get("/charges")
 def list_charges(
     request: Request, _who: Admin, after: After = 0, limit: Limit = 100
 ) -> Page[ChargeShape]:
-    """Every charge, oldest first."""
-    history = [each for each in service_of(request).ledger().history() if each.id > after]
+    """Every charge for what is released, oldest first."""
+    history = shown_charges(service_of(request), after)
     items = [
         ChargeShape(
             id=each.id,

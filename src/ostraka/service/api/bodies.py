@@ -19,7 +19,7 @@ from ostraka.errors import InputError, OstrakaError, SizeError
 from ostraka.service.api import door
 from ostraka.service.api.problems import answer_error
 
-__all__ = ["Bounded", "read_body", "told_length"]
+__all__ = ["Bounded", "check_size", "read_body", "told_length"]
 
 SECONDS: Final = 30.0
 SLOWEST: Final = 10_000.0
@@ -36,11 +36,17 @@ def told_length(request: Request) -> int | None:
     return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else None
 
 
+def check_size(what: str, length: int | None, most: int) -> None:
+    """Refuse what is longer than it can be, or does not say how long it is."""
+    if length is None or length > most:
+        raise SizeError(what, got=length, most=most)
+
+
 async def read_body(request: Request, most: int, what: str) -> bytes:
     """The body, if it says how long it is, and is no longer; refused before it is read."""
     length = told_length(request)
-    if length is None or length > most:
-        raise SizeError(what, got=length, most=most)
+    check_size(what, length, most)
+    assert length is not None
     read, seconds = bytearray(), SECONDS + length / SLOWEST
     try:
         async with asyncio.timeout(seconds):
@@ -97,4 +103,6 @@ async def _read_form(request: Request) -> bytes:
         most = LARGE_FORM if who.role == "admin" else SMALL_FORM
     if told_length(request) is None and "transfer-encoding" not in request.headers:
         return b""
-    return await read_body(request, most, "The form")
+    content = await read_body(request, most, "The form")
+    door.forget(request)
+    return content

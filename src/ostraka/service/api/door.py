@@ -1,7 +1,8 @@
 """Who asks, and how often.
 
 Every route below `/v1` but the few that say so needs a token. Whoever shows wrong ones is slowed
-down, by address; whoever shows a right one may make so many requests a second, by token. Limits are
+down, by address, and nobody else who asks from there; whoever shows a right one may make so many
+requests a second, by token. Limits are
 kept in each process, so with n processes they are up to n times as wide.
 """
 
@@ -16,7 +17,7 @@ from typing import Annotated, Final, TypeAlias, final
 
 from fastapi import Depends, Request
 
-from ostraka.errors import AccessError, RateError
+from ostraka.errors import AccessError, RateError, ServiceError
 from ostraka.service import access
 from ostraka.service.access import Role, Who
 from ostraka.service.service import Service
@@ -34,6 +35,7 @@ MANY_FAILURES: Final = 30
 SECONDS_AT_ONCE: Final = 4
 REMEMBERED: Final = 100_000
 KNOWN: Final = "ostraka.known"
+COUNTED: Final = "ostraka.counted"
 
 
 @final
@@ -117,24 +119,46 @@ def identify(request: Request) -> Who:
 def _identify(request: Request) -> Who:
     state = request.app.state
     token = bearer(request)
-    state.failures.check(address_of(request))
     digest = access.digest_of(token)
     who: Who | None
     if state.staff is not None and not is_own(token):
-        who = state.staff.identify(token)
+        try:
+            who = state.staff.identify(token)
+        except ServiceError:
+            fail(request)
+            raise
     else:
         with service_of(request).database.read() as connection:
             who = access.find(connection, [digest]).get(digest)
     if who is None:
         fail(request)
         raise access.unknown_token()
-    state.requests.take(digest)
+    if COUNTED not in request.scope:
+        request.scope[COUNTED] = True
+        state.requests.take(digest)
     return who
 
 
+def forget(request: Request) -> None:
+    """Ask once more who it is: their words came long after their token, perhaps."""
+    request.scope.pop(KNOWN, None)
+
+
 def fail(request: Request) -> None:
-    """Count a wrong token or code; too many in a short time are refused unread."""
+    """Count a wrong token or code; too many from one address in a short time are not answered.
+
+    Right ones are, whoever else asks from the same address.
+    """
     request.app.state.failures.take(address_of(request))
+
+
+def is_patient(request: Request) -> bool:
+    """Whether few enough wrong tokens came from there."""
+    try:
+        request.app.state.failures.check(address_of(request))
+    except RateError:
+        return False
+    return True
 
 
 def _need(*roles: Role) -> Callable[[Who], Who]:

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from ostraka import __version__
 from ostraka.errors import FormatError, InputError
-from ostraka.exchange import JoinCode
+from ostraka.exchange import JoinRequest, admission
 from ostraka.ledger import Account
 from ostraka.service import joining, rotation
 from ostraka.service.accounts import left_of
@@ -30,6 +30,7 @@ from ostraka.service.api.shapes import (
     SuccessionShape,
 )
 from ostraka.service.joining import Joined
+from ostraka.service.service import Service
 from ostraka.service.storage import tables
 from ostraka.signing import PublicKey
 
@@ -55,15 +56,24 @@ def show_service(request: Request) -> ServiceShape:
 @public.post("/joins")
 def join(request: Request, given: JoinShape) -> JoinedShape:
     """Join with a code and a key of your own. The same once more gives another token."""
-    request.app.state.failures.check(door.address_of(request))
+    service = service_of(request)
     try:
-        code, key = JoinCode.parse(given.code), PublicKey.parse(given.key)
-        with service_of(request).database.write() as connection:
-            joined = joining.join(connection, code, key, bytes.fromhex(given.proof))
-    except (FormatError, InputError):  # whatever it is: each costs a turn at the database
+        asked = JoinRequest(
+            code=PublicKey.parse(given.code),
+            key=PublicKey.parse(given.key),
+            by_code=bytes.fromhex(given.by_code),
+            by_key=bytes.fromhex(given.by_key),
+        )
+        asked.check(service.key.public)
+        with service.database.read() as connection:
+            joining.check_known(connection, asked.digest)
+    except (FormatError, InputError):
         door.fail(request)
         raise
-    return _joined(joined)
+    with service.database.write() as connection:
+        service.check_key(connection)
+        joined = joining.join(connection, asked, service.key.public)
+    return _joined(service, asked.key, joined)
 
 
 @router.get("/me")
@@ -80,16 +90,18 @@ def renew(request: Request, who: Anyone, given: RenewalShape) -> JoinedShape:
     """Another key and another token; the old ones end."""
     service = service_of(request)
     proofs = bytes.fromhex(given.by_old), bytes.fromhex(given.by_new)
+    key = PublicKey.parse(given.key)
     with service.database.write() as connection:
-        key = PublicKey.parse(given.key)
-        return _joined(joining.renew(connection, who, service.key.public, key, proofs))
+        service.check_key(connection)
+        joined = joining.renew(connection, who, service.key.public, key, proofs)
+    return _joined(service, key, joined)
 
 
 @router.post("/invitations")
 def invite(request: Request, who: Admin, given: InvitationShape) -> Page[InvitedShape]:
     """Codes with which people can join, one each. They are not shown again."""
     service = service_of(request)
-    with service.database.write() as connection:
+    with service.write_as(who) as connection:
         made = joining.invite(
             connection,
             who,
@@ -105,7 +117,7 @@ def invite(request: Request, who: Admin, given: InvitationShape) -> Page[Invited
 @router.post("/revocations", status_code=204)
 def revoke(request: Request, who: Admin, given: RevocationShape) -> None:
     """Let somebody do nothing more here: keys, tokens and codes end."""
-    with service_of(request).database.write() as connection:
+    with service_of(request).write_as(who) as connection:
         joining.revoke(connection, who, given.name, given.role)
 
 
@@ -141,5 +153,8 @@ def account_shape(account: Account) -> AccountShape:
     )
 
 
-def _joined(joined: Joined) -> JoinedShape:
-    return JoinedShape(role=joined.role, name=joined.name, token=joined.token)
+def _joined(service: Service, key: PublicKey, joined: Joined) -> JoinedShape:
+    signature = service.key.sign(admission(key, joined.role, joined.name, joined.token))
+    return JoinedShape(
+        role=joined.role, name=joined.name, token=joined.token, signature=signature.hex()
+    )

@@ -166,14 +166,14 @@ def list_contributors(
     with service_of(request).database.read() as connection:
         found = polls.find(connection, digest, who)
         query = (
-            select(party.c.name, kept.c.revision)
+            select(party.c.name, kept.c.revision, kept.c.generation)
             .join(party, party.c.id == kept.c.party)
             .where(kept.c.poll == found.id)
         )
         rows = connection.execute(by_name(query, party.c.name, after=after).limit(limit)).all()
     items = [
-        ContributorShape(party=name, revision=revision, handed_in=revision == 0)
-        for name, revision in rows
+        ContributorShape(party=name, revision=revision, handed_in=generation == 0)
+        for name, revision, generation in rows
     ]
     return Page(items=items, next=items[-1].party if len(items) == limit else None)
 
@@ -206,8 +206,9 @@ def _mine(connection: Connection, digest: str, who: Who) -> MineShape | None:
     found = contributions.find(connection, digest, who.party)
     if found is None:
         return None
-    revision, commitment = found
-    return MineShape(revision=revision, commitment=commitment.hex(), handed_in=revision == 0)
+    return MineShape(
+        revision=found.revision, commitment=found.commitment.hex(), handed_in=found.handed_in
+    )
 
 
 def _shape(shown: Shown, who: Who, **more: Any) -> PollShape:

@@ -78,11 +78,12 @@ class ServiceShape(Shape):
 
 
 class JoinShape(Shape):
-    """A code, and the key of whoever joins, who signs the request."""
+    """The public part of a code, and the key of whoever joins; both sign the request."""
 
-    code: Annotated[str, Field(max_length=100)]
+    code: KeyText
     key: KeyText
-    proof: Signature
+    by_code: Signature
+    by_key: Signature
 
 
 class RenewalShape(Shape):
@@ -94,11 +95,12 @@ class RenewalShape(Shape):
 
 
 class JoinedShape(Shape):
-    """What somebody has who has joined. The token is not shown again."""
+    """What somebody has who has joined, signed by the service. The token is not shown again."""
 
     role: Literal["admin", "party", "reader"]
     name: str
     token: str
+    signature: Signature
 
 
 class AccountShape(Shape):

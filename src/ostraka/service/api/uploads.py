@@ -18,7 +18,7 @@ from starlette.routing import Route
 from ostraka.errors import AbsentError, AccessError, FormatError, InputError, RateError
 from ostraka.service import access, polls
 from ostraka.service.api import door
-from ostraka.service.api.bodies import read_body, told_length
+from ostraka.service.api.bodies import check_size, read_body, told_length
 from ostraka.service.api.door import bearer, service_of
 from ostraka.service.arrivals import Answer, Arrival, largest
 from ostraka.service.service import no_poll
@@ -65,19 +65,20 @@ async def put_contribution(request: Request) -> Response:
 async def _put(request: Request, digest: str) -> Response:
     state, token = request.app.state, bearer(request)
     length = told_length(request)
-    known: dict[str, int] = state.largest
     small = length is not None and length <= SMALL
-    if small and digest in known and door.is_own(token):  # the writer does it, for many at once
-        state.failures.check(door.address_of(request))
-        state.requests.take(access.digest_of(token))
+    if small and door.is_own(token) and door.is_patient(request):
+        state.requests.take(access.digest_of(token))  # the writer looks it up, for many at once
+        most = SMALL
     else:
         who = await run_in_threadpool(door.identify, request)  # before anything large is read
         who.check("party")
-    most = known.get(digest) or await _largest(request, digest)
+        await run_in_threadpool(_check_visible, request, digest)
+        most = await _largest(request, digest)
     room = min(most, length or 0)
     state.in_flight.enter(room)
     try:
         body = await read_body(request, most, "The contribution")
+        check_size("The contribution", len(body), await _largest(request, digest))
         answer = await _hand_over(state.writer, access.digest_of(token), digest, body)
     finally:
         state.in_flight.leave(room)
@@ -111,12 +112,13 @@ async def _hand_over(writer: Any, token: bytes, digest: str, body: bytes) -> Ans
 
 
 async def _largest(request: Request, digest: str) -> int:
-    """Of a poll that this process has not seen before."""
-    if not _DIGEST.fullmatch(digest):
-        raise no_poll(digest)
-    poll = await run_in_threadpool(service_of(request).poll, digest)
-    most = request.app.state.largest[digest] = largest(poll)
-    return most
+    """How many bytes can be sent to a poll; polls never change, so it is looked up once."""
+    known: dict[str, int] = request.app.state.largest
+    if digest not in known:
+        if not _DIGEST.fullmatch(digest):
+            raise no_poll(digest)
+        known[digest] = largest(await run_in_threadpool(service_of(request).poll, digest))
+    return known[digest]
 
 
 route: Final = Route(PATH, put_contribution, methods=["PUT"])

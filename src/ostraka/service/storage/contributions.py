@@ -1,7 +1,9 @@
 """Contributions in the database: written many at once, read one by one.
 
-A row is replaced by a later revision of the same party alone; the very same upload once more
-changes nothing and is as good as the first. What an admin has handed in for a party has revision 0.
+A row is replaced by a later revision of the same party alone, or by one that was signed by a later
+key: whoever had stolen the earlier one has no last word. The very same upload once more changes
+nothing and is as good as the first. What an admin has handed in for a party has generation and
+revision 0.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from sqlalchemy import Connection, func, select, update
 
 from ostraka.service.storage import tables
 
-__all__ = ["Row", "count", "erase", "find", "put", "stream"]
+__all__ = ["Found", "Row", "count", "erase", "find", "put", "stream"]
 
 
 class Row(NamedTuple):
@@ -21,6 +23,7 @@ class Row(NamedTuple):
 
     poll: int
     party: int
+    generation: int
     revision: int
     commitment: bytes
     persons: int | None
@@ -31,15 +34,18 @@ class Row(NamedTuple):
 
 _COLUMNS: Final = ", ".join(Row._fields)
 _NEWER: Final = """ON CONFLICT (poll, party) DO UPDATE SET
-  revision = excluded.revision, commitment = excluded.commitment, persons = excluded.persons,
+  generation = excluded.generation, revision = excluded.revision,
+  commitment = excluded.commitment, persons = excluded.persons,
   salt = excluded.salt, signature = excluded.signature, content = excluded.content
-WHERE contribution.revision < excluded.revision
-  OR (contribution.revision = excluded.revision
+WHERE (contribution.generation, contribution.revision) < (excluded.generation, excluded.revision)
+  OR ((contribution.generation, contribution.revision) = (excluded.generation, excluded.revision)
       AND (contribution.commitment = excluded.commitment OR excluded.revision = 0))"""
-_SQLITE: Final = f"INSERT INTO contribution ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) {_NEWER}"
+_SQLITE: Final = (
+    f"INSERT INTO contribution ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) {_NEWER}"
+)
 _POSTGRESQL: Final = f"""INSERT INTO contribution ({_COLUMNS})
-SELECT * FROM unnest(%b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bigint[],
-  %b::bytea[], %b::bytea[], %b::bytea[]) {_NEWER} RETURNING poll, party"""
+SELECT * FROM unnest(%b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[],
+  %b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[]) {_NEWER} RETURNING poll, party"""
 
 
 def put(connection: Connection, rows: Sequence[Row]) -> set[tuple[int, int]]:
@@ -95,13 +101,31 @@ def erase(connection: Connection, poll: int) -> None:
     )
 
 
-def find(connection: Connection, digest: str, party: int) -> tuple[int, bytes] | None:
-    """Revision and commitment of a party's contribution to a poll."""
-    kept = tables.contribution
+class Found(NamedTuple):
+    """What is known of a contribution without looking into it."""
+
+    revision: int
+    commitment: bytes
+    handed_in: bool
+
+
+def find(connection: Connection, digest: str, party: int) -> Found | None:
+    """A party's contribution to a poll; what an earlier key has signed has revision 0: a first one
+    by the present key takes its place.
+    """
+    kept, known = tables.contribution, tables.party
     query = (
-        select(kept.c.revision, kept.c.commitment)
+        select(kept.c.revision, kept.c.commitment, kept.c.generation, known.c.generation)
         .join(tables.poll, tables.poll.c.id == kept.c.poll)
+        .join(known, known.c.id == kept.c.party)
         .where(tables.poll.c.digest == digest, kept.c.party == party)
     )
     row = connection.execute(query).one_or_none()
-    return None if row is None else (int(row.revision), bytes(row.commitment))
+    if row is None:
+        return None
+    revision, commitment, generation, now = row
+    return Found(
+        revision=int(revision) if generation == now else 0,
+        commitment=bytes(commitment),
+        handed_in=generation == 0,
+    )

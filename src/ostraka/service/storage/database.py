@@ -11,6 +11,7 @@ lock the rows that they decide by: a poll's row, or the ledger's.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Self, final
@@ -20,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ostraka.errors import ParameterError, ServiceError
 
-__all__ = ["Database"]
+__all__ = ["Database", "take_turns"]
 
 PATIENCE: Final = 30.0
 """Seconds to wait for another process that is writing."""
@@ -31,7 +32,7 @@ _PRAGMAS: Final = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA trusted_schema=OFF",
     "PRAGMA cell_size_check=ON",
-    "PRAGMA secure_delete=FAST",
+    "PRAGMA secure_delete=ON",
 )
 NO_ANSWER: Final = "cannot use its database"
 AGAIN: Final = (
@@ -95,12 +96,20 @@ class Database:
             with connection.begin():
                 yield connection
 
-    def take_turns(self, connection: Connection) -> None:
-        """Until the end of this transaction, whoever else asks for a turn waits: what makes tables,
-        or a service, has no row yet that could be locked.
+    def forget(self, table: str) -> None:
+        """Leave as little as can be of rows that were erased. What somebody else is reading stays
+        until the next time; so does all of it if the database does not answer.
         """
-        if not self.is_sqlite:  # there, writers take turns anyway
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({TURNS})"))
+        with (
+            contextlib.suppress(ServiceError),
+            self._telling(),
+            self.engine.connect() as connection,
+        ):
+            if self.is_sqlite:
+                connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.execute(text(f"VACUUM {table}"))
 
     def close(self) -> None:
         """Leave nothing open."""
@@ -111,11 +120,28 @@ class Database:
         """What a database says of itself is for the log; people hear what to do."""
         try:
             yield
-        except DBAPIError as error:
+        except (DBAPIError, self._driver_error) as error:
             raise ServiceError(self.place, NO_ANSWER, AGAIN) from error
+
+    @property
+    def _driver_error(self) -> type[Exception]:
+        """Of statements that go past SQLAlchemy."""
+        kind: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        return kind
+
+
+def take_turns(connection: Connection) -> None:
+    """Until the end of this transaction, whoever else asks for a turn waits.
+
+    For what has no row that could be locked: making tables, or a service; letting people in, and
+    taking that back.
+    """
+    if connection.dialect.name != "sqlite":  # there, writers take turns anyway
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({TURNS})"))
 
 
 def _sqlite(url: Any) -> Engine:
+    _make_private(url.database)
     engine = create_engine(
         url,
         hide_parameters=True,  # contributions do not belong into a log
@@ -134,6 +160,13 @@ def _sqlite(url: Any) -> Engine:
     event.listen(engine, "connect", connect)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def _make_private(path: str | None) -> None:
+    """A new file is for its owner alone from the first moment; SQLite's files beside it follow."""
+    if path and path != ":memory:":
+        with contextlib.suppress(OSError):  # SQLite says what is wrong with the place
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _postgresql(url: Any) -> Engine:

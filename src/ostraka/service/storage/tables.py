@@ -3,9 +3,10 @@
     table          what is in a row
     service        which service this is: its public key, and the mark of its files
     succession     keys that it had before, each with its word for the next; never changed
-    party          somebody who has joined, by canonical name, with the public key
+    party          somebody who has joined, by canonical name, with the public key, and which one in
+                   a row it is
     code           a join code, by its digest
-    token          what somebody shows with every request, by its digest
+    token          what somebody shows with every request, by its digest, and whose key can renew it
     poll           a poll, by its digest, and how far it has come
     asked          whom a poll asks, if it has a roll
     contribution   what a party has sent to a poll; erased when the poll has ended
@@ -94,7 +95,8 @@ party: Final = Table(
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("public_key", LargeBinary),
+    Column("public_key", LargeBinary, unique=True),
+    Column("generation", Integer, nullable=False, server_default=text("0")),
     Column("joined", Text, nullable=False),
     Column("revoked", Boolean, nullable=False, server_default=text("false")),
 )
@@ -120,6 +122,7 @@ token: Final = Table(
     _one_of("role", ROLES),
     Column("name", Text, nullable=False),
     Column("party", Integer, ForeignKey("party.id")),
+    Column("public_key", LargeBinary),
     Column("expires", BigInteger, nullable=False),
     Column("withdrawn", Boolean, nullable=False, server_default=text("false")),
 )
@@ -155,6 +158,7 @@ contribution: Final = Table(
     METADATA,
     Column("poll", Integer, ForeignKey("poll.id"), primary_key=True),
     Column("party", Integer, ForeignKey("party.id"), primary_key=True),
+    Column("generation", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("commitment", LargeBinary, nullable=False),
     Column("persons", BigInteger),

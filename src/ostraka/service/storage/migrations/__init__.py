@@ -15,7 +15,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
 from ostraka.errors import StateError
-from ostraka.service.storage.database import Database
+from ostraka.service.storage.database import Database, take_turns
 
 __all__ = ["check_version", "is_empty", "migrate", "version"]
 
@@ -23,7 +23,7 @@ __all__ = ["check_version", "is_empty", "migrate", "version"]
 def migrate(database: Database) -> tuple[str | None, str]:
     """Bring the tables to this version; from which, and to which."""
     with database.write() as connection:
-        database.take_turns(connection)
+        take_turns(connection)
         before = version(connection)
         config = _config()
         config.attributes["connection"] = connection

@@ -85,10 +85,12 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("public_key", sa.LargeBinary(), nullable=True),
+        sa.Column("generation", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("joined", sa.Text(), nullable=False),
         sa.Column("revoked", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("name"),
+        sa.UniqueConstraint("public_key"),
     )
     op.create_table(
         "poll",
@@ -142,6 +144,7 @@ def upgrade() -> None:
         "contribution",
         sa.Column("poll", sa.Integer(), nullable=False),
         sa.Column("party", sa.Integer(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("commitment", sa.LargeBinary(), nullable=False),
         sa.Column("persons", sa.BigInteger(), nullable=True),
@@ -231,6 +234,7 @@ def upgrade() -> None:
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("party", sa.Integer(), nullable=True),
+        sa.Column("public_key", sa.LargeBinary(), nullable=True),
         sa.Column("expires", sa.BigInteger(), nullable=False),
         sa.Column("withdrawn", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.CheckConstraint("role IN ('admin', 'party', 'reader')", name="role_is_known"),
