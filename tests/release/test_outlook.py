@@ -76,6 +76,7 @@ def test_it_is_read_as_it_was_written(outlook: Outlook) -> None:
         '{"accuracy":null,"deviation":null,"kept":null,"more":1,"off":null,"shares":null}',
         '{"accuracy":"x","deviation":null,"kept":null,"off":0.1,"shares":null}',
         '{"agreement":0.5,"deviation":1.0,"shares":null}',
+        '{"accuracy":null,"deviation":0.1,"kept":null,"off":null,"shares":[0.5,null]}',
         "[" * 100_000,
     ],
 )

@@ -50,6 +50,7 @@ class Outlook:
         sizes = (self.off, self.deviation)
         numbers = (*shares, *sizes)
         known = all(each is None or type(each) is float for each in numbers)
+        known = known and None not in (self.shares or ())
         if not (
             known
             and all(each is None or 0.0 <= each <= 1.0 for each in shares)
