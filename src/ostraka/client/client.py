@@ -27,7 +27,9 @@ from ostraka.client.shapes import (
     Party,
     PollState,
     Terms,
+    read_invited,
     read_line,
+    read_next,
 )
 from ostraka.errors import InputError, OstrakaError, ParameterError, ServiceError
 from ostraka.errors.codes import revive
@@ -133,7 +135,7 @@ class Client:
         return self._value(
             "POST",
             "invitations",
-            lambda held: [(str(one["name"]), JoinCode.parse(one["code"])) for one in held["items"]],
+            lambda held: [read_invited(one) for one in held["items"]],
             json=given,
         )
 
@@ -204,7 +206,8 @@ class Client:
         """Hand in a file for a party that has no network."""
         from urllib.parse import quote
 
-        path = f"polls/{digest}/contributions/{quote(party, safe='')}"
+        name = quote(party, safe="").replace(".", "%2E")  # a name of dots is no way up
+        path = f"polls/{digest}/contributions/{name}"
         return Receipt.from_bytes(self._request("PUT", path, content=contribution))
 
     # ---- accounts -------------------------------------------------------------------------------
@@ -242,13 +245,13 @@ class Client:
             content = self._request("GET", path, params={**asked, "limit": "1000"})
             with self._expecting():
                 held = json.loads(content)
-                items, following = [read(one) for one in held["items"]], held["next"]
+                items, following = [read(one) for one in held["items"]], read_next(held["next"])
             yield from items
             if following is None:
                 return
-            if str(following) == asked.get("after"):  # and so for ever
+            if following == asked.get("after"):  # and so for ever
                 raise self._foreign()
-            asked["after"] = str(following)
+            asked["after"] = following
         raise self._foreign()
 
     @contextmanager

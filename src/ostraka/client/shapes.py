@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self, final
 
-from ostraka.exchange.code import admission
+from ostraka.exchange.code import JoinCode, admission
 from ostraka.exchange.succession import Succession
 from ostraka.signing import PublicKey
 
@@ -20,7 +20,9 @@ __all__ = [
     "Party",
     "PollState",
     "Terms",
+    "read_invited",
     "read_line",
+    "read_next",
 ]
 
 
@@ -240,10 +242,20 @@ class Party:
         )
 
 
+def read_invited(held: Any) -> tuple[str, JoinCode]:
+    """Whom a code is for, and the code."""
+    return _text(held["name"]), JoinCode.parse(_text(held["code"]))
+
+
 def read_line(held: Any) -> dict[str, Any]:
     """One line of the log of what admins have done."""
     texts = {name: _text(held[name]) for name in ("at", "who", "what", "about")}
     return {"id": _count(held["id"]), **texts}
+
+
+def read_next(held: Any) -> str | None:
+    """With what the next page is asked for; None after the last one."""
+    return None if held is None else _text(held)
 
 
 def _count(given: Any) -> int:

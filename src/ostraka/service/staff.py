@@ -103,9 +103,10 @@ class _Keys:
         wanted = now >= self._until or named not in self._held
         if wanted and now >= self._again and self._asking.acquire(blocking=False):
             try:
-                self._again = now + PAUSE
-                self._held = self._ask()
-                self._until = now + KEPT
+                if now >= self._again:  # nobody has asked meanwhile
+                    self._again = now + PAUSE
+                    self._held = self._ask()
+                    self._until = now + KEPT
             finally:
                 self._asking.release()
         if now >= self._until:
@@ -119,10 +120,10 @@ class _Keys:
             if str(told["issuer"]).rstrip("/") != self._issuer:
                 raise ValueError("another issuer answers")
             keys = jwt.PyJWKSet.from_dict(_fetch(str(told["jwks_uri"]))).keys
+            signing = (key for key in keys if key.public_key_use in (None, "sig"))
+            return {key.key_id: key for key in signing if key.key_id}
         except NO_ANSWER as error:
             raise self._unreachable() from error
-        signing = (key for key in keys if key.public_key_use in (None, "sig"))
-        return {key.key_id: key for key in signing if key.key_id}
 
     def _unreachable(self) -> ServiceError:
         return ServiceError(

@@ -133,10 +133,15 @@ def _identify(request: Request) -> Who:
     if who is None:
         fail(request)
         raise access.unknown_token()
+    count(request, digest)
+    return who
+
+
+def count(request: Request, digest: bytes) -> None:
+    """Count a request of somebody with a token, once; too many in a short time are refused."""
     if COUNTED not in request.scope:
         request.scope[COUNTED] = True
-        state.requests.take(digest)
-    return who
+        request.app.state.requests.take(digest)
 
 
 def forget(request: Request) -> None:

@@ -67,17 +67,17 @@ async def _put(request: Request, digest: str) -> Response:
     length = told_length(request)
     small = length is not None and length <= SMALL
     if small and door.is_own(token) and door.is_patient(request):
-        state.requests.take(access.digest_of(token))  # the writer looks it up, for many at once
+        door.count(request, access.digest_of(token))  # the writer looks it up, for many at once
         most = SMALL
     else:
-        who = await run_in_threadpool(door.identify, request)  # before anything large is read
-        who.check("party")
-        await run_in_threadpool(_check_visible, request, digest)
+        await run_in_threadpool(_check_sender, request, digest)  # before anything large is read
         most = await _largest(request, digest)
     room = min(most, length or 0)
     state.in_flight.enter(room)
     try:
         body = await read_body(request, most, "The contribution")
+        if digest not in state.largest:  # nothing is looked up for strangers
+            await run_in_threadpool(_check_sender, request, digest)
         check_size("The contribution", len(body), await _largest(request, digest))
         answer = await _hand_over(state.writer, access.digest_of(token), digest, body)
     finally:
@@ -87,6 +87,11 @@ async def _put(request: Request, digest: str) -> Response:
     if isinstance(answer, Exception):
         raise answer
     return Response(answer.to_bytes(), media_type="application/json")
+
+
+def _check_sender(request: Request, digest: str) -> None:
+    door.identify(request).check("party")
+    _check_visible(request, digest)
 
 
 def _check_visible(request: Request, digest: str) -> None:
