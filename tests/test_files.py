@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ostraka.files import write_atomically, write_new
+from ostraka.files import write_atomically, write_new, write_once
 
 
 @pytest.fixture
@@ -46,6 +46,35 @@ def test_what_is_there_stays_unless_told_otherwise(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new"
     with pytest.raises(IsADirectoryError, match="it is a folder"):
         write_new(tmp_path, b"new", overwrite=True)
+
+
+def test_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_once(path, b"old")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        write_once(path, b"new")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileExistsError):
+        write_once(tmp_path / "link", b"new")
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["file", "link"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "fdopen", "link"])
+def test_an_interruption_leaves_no_empty_file(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key of which only the name is there would stop whoever joins with it."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, step, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            write_once(tmp_path / "file", b"new")
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit, MemoryError])

@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ostraka.errors import FormatError, ParameterError
@@ -24,6 +24,7 @@ __all__ = [
     "read_regular",
     "write_atomically",
     "write_new",
+    "write_once",
 ]
 
 
@@ -31,21 +32,35 @@ def write_atomically(
     path: str | os.PathLike[str], content: bytes, *, private: bool = False
 ) -> None:
     """Write beside the target, then move over it. `private`: for its owner's eyes alone."""
+    with _written_beside(path, content) as temporary:
+        if not private:
+            temporary.chmod(0o666 & ~_umask())  # as any new file
+        temporary.replace(path)
+
+
+def write_once(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write where nothing is, for its owner's eyes alone; whatever comes meanwhile is not replaced.
+
+    Other than `O_EXCL`, this leaves no empty file if the power fails in between.
+    """
+    with _written_beside(path, content) as temporary:
+        os.link(temporary, path)
+
+
+@contextlib.contextmanager
+def _written_beside(path: str | os.PathLike[str], content: bytes) -> Iterator[Path]:
+    """A file with this content beside the target, on the disk, for its owner alone; gone after."""
     target = Path(path)
     check_folder(target)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if not private:
-            Path(temporary).chmod(0o666 & ~_umask())  # as any new file
-        Path(temporary).replace(target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
-        raise
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def write_new(path: str | os.PathLike[str], content: bytes, *, overwrite: bool) -> None:

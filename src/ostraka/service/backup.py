@@ -31,7 +31,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, LargeBinary, Table, func, insert, select, text, update
 
 from ostraka.errors import FormatError, InputError, naming_file
-from ostraka.files import check_new, read_regular
+from ostraka.files import check_new, read_regular, write_once
 from ostraka.ledger.book import add_up
 from ostraka.service import audit
 from ostraka.service.service import Service
@@ -231,13 +231,8 @@ def _check_key_path(path: Path, key: bytes) -> None:
 
 
 def _keep_key(path: Path, key: bytes) -> None:
-    if path.exists():
-        return
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(key)
-        file.flush()
-        os.fsync(file.fileno())
+    if not path.exists():
+        write_once(path, key)
 
 
 def _fill(connection: Connection, archive: zipfile.ZipFile) -> dict[str, int]:

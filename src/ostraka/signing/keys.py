@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ostraka.errors import FormatError, InputError, SignatureError
-from ostraka.files import check_new, read_regular
+from ostraka.files import check_new, read_regular, write_once
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -156,12 +156,7 @@ class SecretKey:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        # With these rights from the first moment, and never in place of another file.
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(made, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        write_once(path, content)
 
     @property
     def public(self) -> PublicKey:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+from ostraka.errors import ServiceError
 from ostraka.service.service import Service
 from ostraka.service.storage import contributions
 from ostraka.service.storage.contributions import Row
@@ -125,3 +128,14 @@ def test_a_later_key_comes_before_a_later_revision(places: Service) -> None:
     assert not put(places, row(revision=10, content=b"z", generation=1))
     assert not put(places, row(revision=0, content=b"h", generation=0)), "handed in"
     assert put(places, row(revision=1, content=b"y", generation=2)), "the very same"
+
+
+def test_what_was_sent_is_in_no_error(places: Service) -> None:
+    """It would end in a log: PostgreSQL quotes a row that it does not take."""
+    secret = b"what a party has sent"
+    bad = row(content=secret)._replace(commitment=None)  # type: ignore[arg-type]
+    with pytest.raises(ServiceError, match="cannot use its database") as caught:
+        put(places, bad)
+    told = "".join(traceback.format_exception(caught.value))
+    assert secret.hex() not in told
+    assert secret.decode() not in told

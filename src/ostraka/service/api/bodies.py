@@ -98,7 +98,7 @@ class Bounded:
 
 async def _read_form(request: Request) -> bytes:
     most = SMALL_FORM
-    if request.url.path not in PUBLIC_FORMS:
+    if request.scope["path"] not in PUBLIC_FORMS:
         who = await run_in_threadpool(door.identify, request)
         most = LARGE_FORM if who.role == "admin" else SMALL_FORM
     if told_length(request) is None and "transfer-encoding" not in request.headers:

@@ -102,6 +102,8 @@ async def _answer_http(request: Request, error: Exception) -> JSONResponse:
     detail = {
         404: "There is nothing at this address. /v1/openapi.json lists what there is.",
         405: "This address has no such method. /v1/openapi.json lists what there is.",
+        400: "The request cannot be read: its body is no JSON in UTF-8, or a part of it is not of "
+        "its form. /v1/openapi.json says what is needed. Nothing was changed.",
     }.get(error.status_code, str(error.detail))
     kind = "AbsentError" if error.status_code in (404, 405) else "InputError"
     return _problem(request, kind, error.status_code, detail, dict(error.headers or {}))

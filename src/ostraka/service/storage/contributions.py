@@ -9,7 +9,7 @@ revision 0.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, func, select, update
 
@@ -56,6 +56,7 @@ def put(connection: Connection, rows: Sequence[Row]) -> set[tuple[int, int]]:
     """
     rows = sorted(rows, key=lambda row: (row.poll, row.party))
     cursor = connection.connection.cursor()  # a statement a row through SQLAlchemy costs more
+    driver: Any = connection.dialect.loaded_dbapi
     try:
         if connection.dialect.name != "sqlite":
             cursor.execute(_POSTGRESQL, [list(each) for each in zip(*rows, strict=True)])
@@ -66,6 +67,9 @@ def put(connection: Connection, rows: Sequence[Row]) -> set[tuple[int, int]]:
             if cursor.rowcount == 1:
                 written.add((row.poll, row.party))
         return written
+    except driver.Error as error:  # it may quote the row, and goes into a log
+        state = getattr(error, "sqlstate", None)
+        raise type(error)(f"contributions were not written ({state})") from None
     finally:
         cursor.close()
 
