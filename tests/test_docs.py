@@ -114,6 +114,12 @@ def test_the_tables_of_the_reproduction_are_those_that_the_command_wrote(task: s
     ).read_text("utf-8")
 
 
+def test_the_tables_of_speed_are_those_that_the_benchmark_wrote() -> None:
+    results = DOCS.parent / "benchmarks" / "results" / "service.md"
+    _, tables = results.read_text("utf-8").split("\n\n", 1)
+    assert tables.strip() in PAGES["speed.md"]
+
+
 @pytest.mark.parametrize(
     "table",
     [

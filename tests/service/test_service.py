@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlalchemy import update
 
@@ -18,6 +21,24 @@ def test_a_poll_that_the_service_has(service: Service) -> None:
     found = service.poll(poll.digest)
     assert found.to_bytes() == poll.to_bytes()
     assert service.poll(poll.digest) is found, "it is read once"
+
+
+def test_many_who_ask_for_a_new_poll_read_it_once(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll = add_poll(service)
+    service._polls.clear()
+    n_read, real = [], service.blobs.get
+
+    def slowly(digest: str) -> bytes:
+        n_read.append(digest)
+        threading.Event().wait(0.1)
+        return real(digest)
+
+    monkeypatch.setattr(type(service.blobs), "get", lambda _, digest: slowly(digest))
+    with ThreadPoolExecutor(8) as pool:
+        found = set(map(id, pool.map(service.poll, [poll.digest] * 8)))
+    assert len(n_read) == len(found) == 1
 
 
 @pytest.mark.parametrize("digest", ["0" * 64, "", "x", "../../service.key", "é"])

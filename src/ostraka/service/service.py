@@ -38,6 +38,7 @@ class Service:
     key: SecretKey = field(repr=False)
     _polls: OrderedDict[str, Tally] = field(default_factory=OrderedDict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _reading: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def poll(self, digest: str) -> Poll:
         """A poll that the service has."""
@@ -47,10 +48,19 @@ class Service:
 
     def empty_tally(self, digest: str) -> Tally:
         """One to check contributions with; polls never change, so the last few are kept."""
+        found = self._kept(digest)
+        if found is not None:
+            return found
+        with self._reading:  # once, however many ask for a new poll at the same moment
+            return self._kept(digest) or self._read(digest)
+
+    def _kept(self, digest: str) -> Tally | None:
         with self._lock:
             if digest in self._polls:
                 self._polls.move_to_end(digest)
-                return self._polls[digest]
+            return self._polls.get(digest)
+
+    def _read(self, digest: str) -> Tally:
         with self.database.read() as connection:
             known = connection.execute(
                 select(tables.poll.c.id).where(tables.poll.c.digest == digest)
