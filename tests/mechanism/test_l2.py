@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ostraka.errors import ParameterError
+from ostraka.errors.words import one_line
 from ostraka.mechanism import Entropy, L2Noise, Rehearsal, l2
 
 DIMENSIONS = [1, 2, 3, 10, 121]
@@ -717,7 +718,11 @@ def test_a_second_pass_is_rare():
 def test_a_scale_that_is_no_positive_double_is_refused(scale):
     with pytest.raises(ParameterError) as error:
         L2Noise(scale=scale, spacing=1.0, dimension=1)
-    told = "is missing. Needed" if scale is None else f"= {scale!r} is not allowed. Allowed"
+    told = (
+        "is missing. Needed"
+        if scale is None
+        else f"= {one_line(repr(scale))} is not allowed. Allowed"
+    )
     assert str(error.value) == f"scale {told}: a positive, finite double."
 
 

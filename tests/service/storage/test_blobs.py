@@ -66,3 +66,20 @@ def test_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             blobs.put(b"a poll")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     assert blobs.get(blobs.put(b"a poll")) == b"a poll"
+
+
+def test_a_place_elsewhere_that_fails_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries of buckets raise what they like."""
+
+    class Away(Exception):
+        pass
+
+    def gone(*_: object) -> None:
+        raise Away("secret-bucket.example.org does not resolve")
+
+    blobs = Blobs("memory://away")
+    for name in ("cat_file", "pipe_file", "exists"):
+        monkeypatch.setattr(type(blobs._system), name, gone)
+    for use in (lambda: blobs.put(b"x"), blobs.mark, lambda: blobs.get("ab" * 32)):
+        with pytest.raises(ServiceError, match="cannot use the place of its files"):
+            use()

@@ -7,15 +7,17 @@ only after the file is safe.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, final
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from ostraka.errors import FormatError, ServiceError
+from ostraka.errors import FormatError, OstrakaError, ServiceError
 from ostraka.files import write_atomically
 
 __all__ = ["Blobs"]
@@ -48,12 +50,11 @@ class Blobs:
 
     def get(self, digest: str) -> bytes:
         """The file of this digest."""
-        try:
-            content: bytes = self._system.cat_file(self._path(digest))
-        except FileNotFoundError:
-            raise FormatError("file of the service", f"{digest[:12]}... is missing") from None
-        except OSError as error:
-            raise ServiceError(self.url, CANNOT, REMEDY) from error
+        with self._telling():
+            try:
+                content: bytes = self._system.cat_file(self._path(digest))
+            except FileNotFoundError:
+                raise FormatError("file of the service", f"{digest[:12]}... is missing") from None
         if hashlib.sha256(content).hexdigest() != digest:
             raise FormatError("file of the service", f"{digest[:12]}... was changed")
         return content
@@ -69,22 +70,30 @@ class Blobs:
     def read_mark(self) -> str | None:
         """The same; None where it was never asked for."""
         path = f"{self._root}/{MARK}"
-        try:
+        with self._telling():
             if not self._system.exists(path):
                 return None
             return str(self._system.cat_file(path).decode("ascii").strip())
-        except OSError as error:
-            raise ServiceError(self.url, CANNOT, REMEDY) from error
 
     def _path(self, digest: str) -> str:
         return f"{self._root}/{digest[:2]}/{digest}"
 
     def _write(self, path: str, content: bytes) -> None:
-        try:
+        with self._telling():
             if self.is_local:  # whole and on the disk, or not there
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, content)
             else:
                 self._system.pipe_file(path, content)
-        except OSError as error:
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Places elsewhere fail with errors of their own libraries: whatever it is, people hear
+        what to do.
+        """
+        try:
+            yield
+        except OstrakaError:
+            raise
+        except Exception as error:
             raise ServiceError(self.url, CANNOT, REMEDY) from error
