@@ -89,6 +89,8 @@ def _hunt(progress: Progress, name: str, seconds: float, seed: int) -> Tally:
         ) as process:
             start = time.monotonic()
             for line in process.stdout or ():
+                if not line.startswith("{"):  # libFuzzer has words of its own
+                    continue
                 told = json.loads(line)
                 tally.runs = told["runs"]
                 if "kind" in told:

@@ -189,6 +189,7 @@ CONTRADICTIONS: list[tuple[str, Certificate, dict[str, Any], str]] = [
     ("no party", SOFT, {"parties": 0}, "parties"),
     ("no coordinate", SOFT, {"dimension": 0}, "parties, dimension, samples"),
     ("no sample", SOFT, {"auxiliary_samples": -1}, "parties, dimension, samples"),
+    ("of zero samples", SOFT, {"auxiliary_samples": 0}, "parties, dimension, samples"),
     ("unknown neighbours", SOFT, {"neighbours": "replace one sample"}, "neighbours"),
     ("an unknown method", CELLS, {"method": "histogram"}, "method"),
     ("the method auto", CELLS, {"method": "auto"}, "method"),

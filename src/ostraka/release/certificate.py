@@ -293,7 +293,7 @@ def _check_numbers(promised: Certificate) -> None:
     sizes = (
         promised.parties,
         promised.dimension,
-        promised.auxiliary_samples or 1,
+        1 if promised.auxiliary_samples is None else promised.auxiliary_samples,
         promised.n_units,
     )
     if not all(size >= 1 for size in sizes):
