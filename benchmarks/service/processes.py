@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -42,7 +43,7 @@ def words_to_serve(settings: Settings, *more: str) -> list[str]:
 
 @final
 class Server:
-    """A command that serves HTTP at a free port, until the end of the block."""
+    """A command that serves HTTP at a free port, until the end of the block; with `ca`, HTTPS."""
 
     def __init__(
         self,
@@ -51,9 +52,11 @@ class Server:
         log: Path,
         ready: str,
         environment: dict[str, str] | None = None,
+        ca: Path | None = None,
     ) -> None:
         self.port = _free_port()
-        self.address = f"http://127.0.0.1:{self.port}"
+        self.address = f"{'http' if ca is None else 'https'}://127.0.0.1:{self.port}"
+        self._trust = None if ca is None else ssl.create_default_context(cafile=ca)
         words = [each.replace("{port}", str(self.port)) for each in command]
         self._log, self._ready = log, f"{self.address}{ready}"
         with log.open("ab") as file:
@@ -95,7 +98,9 @@ class Server:
 
     def _answers(self) -> bool:
         try:
-            with urllib.request.urlopen(self._ready, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(
+                self._ready, timeout=PATIENCE, context=self._trust
+            ) as answer:
                 return int(answer.status) == 200
         except (urllib.error.URLError, ConnectionError):
             return False

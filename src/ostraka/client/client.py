@@ -288,6 +288,8 @@ class Client:
             with self._http.stream(method, path, **given) as answer:
                 content = self._read(answer)
         except httpx.TransportError as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                return self._untrusted(str(error)), None
             problem = f"does not answer ({_say(error)})"
             remedy = "Check the address and your network, then run the same command again."
             return ServiceError(self.address, problem, remedy), 0.0
@@ -321,6 +323,15 @@ class Client:
         if name in OWN_FAULTS:
             return ServiceError(self.address, "has a fault of its own", shown)
         return revive(name, shown)
+
+    def _untrusted(self, told: str) -> ServiceError:
+        reason = one_line(told.rpartition("verify failed: ")[2].partition(" (_ssl")[0])
+        return ServiceError(
+            self.address,
+            f"shows a certificate that is not trusted here ({reason})",
+            "Nothing was sent. If it is of an authority of your own, name that: ostraka join ... "
+            "--ca FILE. If not, somebody may stand between you and the service.",
+        )
 
     def _foreign(self) -> ServiceError:
         return ServiceError(self.address, "does not answer as one of ours", NOT_OURS)
