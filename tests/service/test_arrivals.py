@@ -19,12 +19,14 @@ from ostraka.errors import (
     StateError,
 )
 from ostraka.exchange import Receipt, Upload
+from ostraka.party.contribution import Contribution
 from ostraka.party.names import LONGEST_NAME
 from ostraka.service import arrivals, polls
 from ostraka.service.arrivals import MOST_TOGETHER, Arrival, Writer, largest
 from ostraka.service.service import Service
 from ostraka.service.storage import contributions
 from ostraka.signing import SecretKey
+from ostraka.tally import Tally
 from tests.service.made import (
     ADMIN,
     Member,
@@ -128,6 +130,53 @@ def test_nobody_takes_anothers_place(service: Service) -> None:
     assert "is of party a, and you are b" in str(answer)
     assert a.name == "a"
     assert held(service) == 0
+
+
+# ---- mutants: each lets in what a test above keeps out -------------------------------------------
+
+
+def test_without_the_signature_a_stolen_token_would_do(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll = add_poll(service)
+    (member,) = joined(service, "a")
+    thief = replace(member, key=SecretKey.create())
+    (refused,) = arrive(service, (poll, thief, upload(poll, thief)))
+    assert isinstance(refused, SignatureError)
+    monkeypatch.setattr(Upload, "check", lambda *_: None)
+    (accepted,) = arrive(service, (poll, thief, upload(poll, thief)))
+    assert isinstance(accepted, Receipt)
+
+
+def test_without_the_name_somebody_could_take_anothers_place(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll = add_poll(service)
+    _, b = joined(service, "a", "b")
+    as_a = Member("a", b.key, b.token)
+
+    def trusting(empty: Tally, party: str, content: bytes) -> Contribution:
+        return Contribution.from_bytes(content)
+
+    monkeypatch.setattr(arrivals, "read_contribution", trusting)
+    (accepted,) = arrive(service, (poll, as_a, upload(poll, as_a)))
+    assert isinstance(accepted, Receipt)
+
+
+def test_without_the_order_an_old_upload_would_take_the_place_of_a_new_one(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll = add_poll(service)
+    (member,) = joined(service, "a")
+    old, new = upload(poll, member, 1), upload(poll, member, 2)
+    arrive(service, (poll, member, new))
+    (refused,) = arrive(service, (poll, member, old))
+    assert isinstance(refused, StateError)
+    for name in ("_SQLITE", "_POSTGRESQL"):
+        whatever = getattr(contributions, name).replace(" < ", " <> ")
+        monkeypatch.setattr(contributions, name, whatever)
+    (accepted,) = arrive(service, (poll, member, old))
+    assert isinstance(accepted, Receipt)
 
 
 def test_of_an_abandoned_poll(service: Service) -> None:

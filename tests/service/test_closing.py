@@ -337,6 +337,24 @@ def test_only_what_is_on_the_list_is_counted(service: Service) -> None:
     assert charges(service) == 0
 
 
+def test_without_the_commitments_something_else_would_be_counted(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant that believes the database."""
+    poll, receipts = filled(service, NAMES)
+    closing.freeze(service, ADMIN, poll.digest)
+    other = contribution(poll, "a").to_bytes()
+    kept = tables.contribution
+    with service.database.write() as connection:
+        connection.execute(update(kept).where(kept.c.party == 1).values(content=other))
+    listed = iter(
+        each.commitment for each in sorted(receipts, key=lambda each: NAMES.index(each.party))
+    )
+    monkeypatch.setattr(closing, "commit", lambda *_: next(listed))
+    closing.finish(service, poll.digest)
+    assert charges(service) == 1
+
+
 def test_a_list_of_somebody_else_is_refused(service: Service) -> None:
     from ostraka.errors import SignatureError
 
