@@ -181,7 +181,9 @@ def by_file(story: Story, poll: str) -> None:
     for each in (["policy", "set", "--epsilon-per-poll", "10"], words):
         done = as_party(folder, OFFLINE, *each)
         assert done.returncode == 0, done.stderr
-    story.ask("hand-in", poll, f"{OFFLINE}/mine.contribution", "--receipts", "receipts")
+    story.ask(
+        "hand-in", poll, f"{OFFLINE}/mine.contribution", "--receipts", "receipts", "--new-party"
+    )
 
 
 def vote_by_classifiers(story: Story, machines: ProcessPoolExecutor) -> None:

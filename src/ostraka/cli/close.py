@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,6 +51,7 @@ def close(
     anything is interrupted, the same command goes on: nobody is charged twice, and noise is drawn
     once.
     """
+    from ostraka.errors import BudgetError, ParameterError
     from ostraka.files import check_new, check_writable
 
     if out is not None:
@@ -60,8 +62,16 @@ def close(
         state = client.poll(where.digest)
         if state.state == "open":
             _say_what(state, leave_out or [])
-            ask("Close it, charge everybody, and release? This cannot be undone.", yes)
-        state = client.close_poll(where.digest, leave_out or [])
+            question = "Close it, charge everybody, and release? This cannot be undone."
+            ask(question, yes, "It was not closed, and nobody was charged.")
+        elif leave_out:
+            allowed = f"before a poll is closed, and this one is {state.state}"
+            raise ParameterError("--leave-out", got=", ".join(leave_out), allowed=allowed)
+        try:
+            client.close_poll(where.digest, leave_out or [])
+        except BudgetError:
+            _say_poor(client, state)
+            raise
         _wait(client, where.digest)
         if out is None:
             where_ = poll_address(client, where.digest)
@@ -94,6 +104,20 @@ def _say_what(state: PollState, leave_out: list[str]) -> None:
             "What is erased": "What the parties have sent.",
         }
     )
+
+
+def _say_poor(client: Client, state: PollState) -> None:
+    """Who cannot pay, all of them, as options that can be pasted."""
+    price = state.price or {}
+    left = {one.party: one.left for one in client.accounts()}
+    names = [
+        one.party
+        for one in client.contributors(state.digest)
+        if any(left.get(one.party, price).get(name, 0.0) < price[name] for name in price)
+    ]
+    if names:
+        options = " ".join(f"--leave-out {shlex.quote(name)}" for name in names)
+        typer.echo(f"Who has too little left: {', '.join(names)}. To close without: {options}")
 
 
 def _wait(client: Client, digest: str) -> None:

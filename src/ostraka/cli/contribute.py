@@ -122,10 +122,13 @@ def contribute(
     from ostraka.site import Site
 
     given = Given(data, label_column, person_column, local, model, tuple(trust or ()), jobs)
-    rules = Site.find(site)
     if is_address(poll):
+        from ostraka.cli.members import at_poll
         from ostraka.cli.sending import answer
 
+        at_poll(site, poll, "party", plain=plain)  # whoever has not joined hears that first
+    rules = Site.find(site)
+    if is_address(poll):
         answer(poll, given, rules, party=party, out=out, check=check, yes=yes, plain=plain, at=site)
         return
     _answer_file(Path(poll), given, rules, party=party, out=out, check=check, force=force)

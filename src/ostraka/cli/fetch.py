@@ -54,7 +54,7 @@ def fetch(
     if not list_:
         check_new(path_of(out), force)
     check_writable(out)
-    member, where = at_poll(site, address, "party", "admin", "reader", plain=plain)
+    member, where = at_poll(site, address, "admin", "party", "reader", plain=plain)
     with member.session() as (member, client):
         if list_:
             _write_list(member, client, where.digest, out)
@@ -82,12 +82,14 @@ def _write_list(member: Membership, client: Client, digest: str, out: Path) -> N
     from ostraka.files import write_atomically
 
     listed = fetch_list(member, client, digest)
+    keys = [member.service, *(link.old for link in client.identity().earlier)]  # of old receipts
+    signers = " ".join(f"--signer {key}" for key in keys)
     write_atomically(out, listed.to_bytes())
     print_answers(
         {
             "Wrote": f"{out}: {listed.parties:,} commitments, signed by {member.service}.",
             "What next?": "Send it to whoever has contributed by file. They check their receipt: "
-            f"ostraka verify NAME.receipt --list {out} --signer {member.service}",
+            f"ostraka verify NAME.receipt --list {out} {signers}",
         }
     )
 

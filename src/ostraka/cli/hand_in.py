@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ostraka.cli.help import examples, option
 from ostraka.cli.members import AT, PLAIN, at_poll
 from ostraka.cli.options import SITE
+
+if TYPE_CHECKING:
+    from ostraka.client import Client
 
 EXAMPLES = examples(
     "ostraka hand-in https://polls.example.org/polls/3f2a... ward-3.contribution \\\n"
@@ -27,6 +30,15 @@ def hand_in(
         Path | None,
         option(None, "A folder for the receipts, one for each file, named like it.", of="folder"),
     ] = None,
+    new_party: Annotated[
+        bool,
+        option(
+            None,
+            "Also of parties that the service does not know yet. Mind the spelling: under a second "
+            "name a party would count twice.",
+            "--new-party",
+        ),
+    ] = False,
     plain: Annotated[bool, PLAIN] = False,
     site: Annotated[Path | None, SITE] = None,
 ) -> None:
@@ -44,6 +56,8 @@ def hand_in(
         _check_names(files)
         receipts.mkdir(exist_ok=True)
     with member.client() as client:
+        if not new_party:
+            _check_known(client, where.digest, [one.party for one in given])
         for path, one in zip(files, given, strict=True):
             receipt = client.hand_in(where.digest, one.party, one.to_bytes())
             receipt.check(member.service)
@@ -53,6 +67,23 @@ def hand_in(
                 write_atomically(place, receipt.to_bytes(), private=True)
                 kept = f"; its receipt is in {place}"
             typer.echo(f"{path.name}: the contribution of party {one.party} has arrived{kept}.")
+
+
+def _check_known(client: Client, digest: str, names: list[str]) -> None:
+    """Refuse names that nobody knows, which may be misspelt."""
+    from ostraka.errors import InputError
+    from ostraka.errors.words import suggest
+    from ostraka.poll import Poll
+
+    roll = Poll.from_bytes(client.poll_file(digest)).roll
+    known = set(roll or ()) | {one.name for one in client.parties()}
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise InputError(
+            f"The service knows no party {strange[0]}. Nothing was handed in.",
+            f"{suggest(strange[0], sorted(known))}If it is a new one, without network, say "
+            "--new-party.",
+        )
 
 
 def _check_names(files: list[Path]) -> None:

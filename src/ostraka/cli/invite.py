@@ -80,11 +80,12 @@ def invite(
             typer.echo(f"{name}: {command}")
     else:
         written = io.StringIO()
-        table = csv.writer(written)
+        table = csv.writer(written, lineterminator="\n")
         table.writerows([("name", "command"), *commands])
         write_atomically(out, written.getvalue().encode("utf-8"), private=True)
         typer.echo(f"Wrote {out}, with {len(commands):,} codes. Only you can read it.")
     typer.echo(
         "Send each command to its person alone. Whoever has it can join once, within "
-        f"{days} days; it is not shown again."
+        f"{days} days; it is not shown again. Codes that these names had before, and have not "
+        "used, are void."
     )

@@ -35,6 +35,14 @@ def join(
         bool,
         option(None, "You have joined: make another key and another token.", "--renew"),
     ] = False,
+    again: Annotated[
+        bool,
+        option(
+            None,
+            "You have joined from this folder before, and were invited again, or in another role.",
+            "--again",
+        ),
+    ] = False,
     staff: Annotated[
         bool,
         option(
@@ -56,6 +64,11 @@ def join(
     from ostraka.errors import ParameterError
     from ostraka.exchange import JoinCode
 
+    if ca is not None and not ca.is_file():
+        raise FileNotFoundError(2, "no such file", str(ca))
+    if "/polls/" in address:
+        allowed = "the service's own, without /polls/ and what follows"
+        raise ParameterError("address", got=address, allowed=allowed)
     folder, trusted = folder_of(site), None if ca is None else str(ca)
     if (renew or staff) and (code is not None or "#" in address):
         which = "--renew" if renew else "--staff"
@@ -72,7 +85,7 @@ def join(
             if code is None
             else (read_address(address, plain=plain), code)
         )
-        made = membership.join(folder, where, JoinCode.parse(written), ca=trusted)
+        made = membership.join(folder, where, JoinCode.parse(written), ca=trusted, again=again)
     next_step = {
         "party": f"Look at what is asked of you: ostraka status {made.address}",
         "admin": f"Make a poll: ostraka poll create ... --server {made.address}. Invite parties: "

@@ -198,7 +198,7 @@ def history(
     cls=Command,
     epilog=examples(
         "ostraka ledger allow parties.ledger ward-3 --epsilon 2",
-        "ostraka ledger allow https://polls.example.org ward-3 --epsilon 2",
+        "ostraka ledger allow https://polls.example.org ward-3 --epsilon 2 \\\n    --delta 1e-5",
     ),
 )
 def allow(

@@ -64,8 +64,8 @@ def at_poll(
     return find(folder_of(site), where.service, *roles), where
 
 
-def ask(question: str, yes: bool) -> None:
-    """Go on only if somebody agrees."""
+def ask(question: str, yes: bool, otherwise: str) -> None:
+    """Go on only if somebody agrees; `otherwise` says what did not happen."""
     import sys
 
     import typer
@@ -76,8 +76,17 @@ def ask(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         allowed = "your consent beforehand, as nobody can be asked here"
-        raise ParameterError("--yes", got=None, allowed=allowed)
-    typer.confirm(question, abort=True)
+        error = ParameterError("--yes", got=None, allowed=allowed)
+        error.outcome = otherwise
+        raise error
+    try:
+        agreed = typer.confirm(question)
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo()
+        agreed = False
+    if not agreed:
+        typer.echo(otherwise, err=True)
+        raise typer.Exit(1)
 
 
 def say_amount(numbers: dict[str, float] | None) -> str:

@@ -179,6 +179,7 @@ REDRAW = option(
 FORCE = option(OUTPUT, "Replace an existing file.", "--force")
 SITE = option(
     None,
-    "The folder of your rules. Default: what OSTRAKA_SITE names, or ~/.config/ostraka.",
+    "The folder of your keys, receipts and rules. Default: what OSTRAKA_SITE names, or "
+    "~/.config/ostraka.",
     of="folder",
 )

@@ -249,18 +249,35 @@ def create(
     ),
 )
 def show(
-    file: Annotated[Path, typer.Argument(help="A poll, as written by `ostraka poll create`.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A poll, as written by `ostraka poll create`, or its address at a service that "
+            "you have joined."
+        ),
+    ],
+    *,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON instead.")] = False,
+    site: Annotated[Path | None, SITE] = None,
+    plain: Annotated[bool, PLAIN] = False,
 ) -> None:
     """Say in plain words what a poll asks of a party, what leaves its machine, and what is
     promised.
     """
     from json import dumps
 
+    from ostraka.client.address import is_address
+    from ostraka.client.sending import fetch_poll
     from ostraka.expect.describe import describe, facts
     from ostraka.poll import Poll
 
-    poll = Poll.load(file)
+    if is_address(file):
+        member, where = at_poll(site, file, "admin", "party", "reader", plain=plain)
+        with member.session() as (member, client):
+            is_open = client.poll(where.digest).state != "draft"
+            poll = fetch_poll(member, client, where.digest, signed=is_open)
+    else:
+        poll = Poll.load(file)
     if json:
         typer.echo(dumps(facts(poll), sort_keys=True, ensure_ascii=False))
         return
@@ -302,7 +319,8 @@ def open_poll(
     with member.client() as client:
         state = client.poll(where.digest)
         if state.state == "draft":
-            ask(f"Open {state.title or 'this poll'}? It cannot be changed any more.", yes)
+            question = f"Open {state.title or 'this poll'}? It cannot be changed any more."
+            ask(question, yes, "It was not opened.")
         client.open_poll(where.digest)
     typer.echo(
         f"Open. Whoever is asked contributes by: ostraka contribute {where} TABLE "
@@ -324,7 +342,8 @@ def abandon(
     member, where = at_poll(site, address, "admin", plain=plain)
     with member.client() as client:
         state = client.poll(where.digest)
-        ask(f"Abandon {state.title or 'this poll'}? There will be no release of it.", yes)
+        question = f"Abandon {state.title or 'this poll'}? There will be no release of it."
+        ask(question, yes, "It was not abandoned.")
         client.abandon_poll(where.digest)
     typer.echo("Abandoned. What was sent to it is erased, and nobody was charged.")
 

@@ -58,7 +58,7 @@ def restore(
             "What is in it?": f"{rows['poll']:,} polls, {rows['party']:,} parties, "
             f"{rows['contribution']:,} contributions and {rows['ledger_charge']:,} charges. "
             "Accounts and log add up.",
-            "What next?": "Start it with the same options: ostraka serve. Who was revoked "
-            "since the backup counts again: revoke them anew.",
+            "What next?": f"Start it with the same options: ostraka serve --data {data}. Who was "
+            "revoked since the backup counts again: revoke them anew.",
         }
     )

@@ -32,10 +32,15 @@ def revoke(
     again, invite it again.
     """
     member = member_of(site, server, "admin", plain=plain)
-    ask(f"Let {role.value} {name} do nothing more at {member.address}?", yes)
+    last = (role.value, name) == (member.role, member.name)
+    yourself = " This is you: you could do nothing more yourself." if last else ""
+    question = f"Let {role.value} {name} do nothing more at {member.address}?{yourself}"
+    ask(question, yes, "Nobody was revoked.")
     with member.client() as client:
         client.revoke(name, role.value)
-    typer.echo(
-        f"Done: {role.value} {name} can do nothing more at {member.address}. What it has sent to "
-        "open polls stays; ostraka close --leave-out takes it out."
+    stays = (
+        " What it has sent to open polls stays; ostraka close --leave-out takes it out."
+        if role is PARTY_ROLE
+        else ""
     )
+    typer.echo(f"Done: {role.value} {name} can do nothing more at {member.address}.{stays}")

@@ -59,11 +59,12 @@ def answer(
             return
         report(poll, made, _before(rules, state, client.me().account))
         made.warn()
-        ask(f"Send this to {member.address}?", yes)
+        ask(f"Send this to {member.address}?", yes, "Nothing was sent.")
         counted = count(rules, poll, member.name)  # before anything leaves
         if rules is not None:
             typer.echo(f"Your rules: {counted}")
-        upload = sending.keep(member, made.contribution, _revision(state, waiting))
+        revision = sending.next_revision(member, state)
+        upload = sending.keep(member, made.contribution, revision)
         _say_arrived(where, _send(member, client, poll, upload))
 
 
@@ -86,6 +87,11 @@ def _before(rules: Site | None, state: PollState, account: Account | None) -> di
     if account is not None:
         left, price = say_amount(account.left), say_amount(state.price)
         told["What is left of my budget?"] = f"{left}. This poll takes {price} of it."
+        if _is_too_much(state, account):
+            told["What is left of my budget?"] = (
+                f"{left}, and this poll takes {price}: MORE THAN YOU HAVE. It can be released "
+                "without you only."
+            )
     if state.mine is not None:
         told["What did I send before?"] = (
             f"Your contribution number {state.mine.revision}. This one takes its place."
@@ -93,9 +99,9 @@ def _before(rules: Site | None, state: PollState, account: Account | None) -> di
     return told
 
 
-def _revision(state: PollState, waiting: Upload | None) -> int:
-    before = 0 if state.mine is None else state.mine.revision
-    return 1 + max(before, 0 if waiting is None else waiting.revision)
+def _is_too_much(state: PollState, account: Account) -> bool:
+    price = {} if state.mine is not None and state.state != "open" else state.price or {}
+    return any(account.left.get(name, 0.0) < value for name, value in price.items())
 
 
 def _send(member: Membership, client: Client, poll: Poll, upload: Upload) -> Receipt:

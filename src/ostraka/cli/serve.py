@@ -153,6 +153,7 @@ def serve(
         context.obj = settings
         return
     _check_reach(host, port, tls_certificate, tls_key, behind_proxy)
+    _check_start(host, port, workers, tls_certificate, tls_key)
     from ostraka.service.starting import prepare
 
     scheme = "http" if tls_certificate is None else "https"
@@ -238,8 +239,9 @@ def rotate(
     made = rotate_key(service, path, stolen=stolen)
     service.database.close()
     then = (
-        "Start the service, invite everybody again (ostraka invite --again), and send the codes by "
-        "a way that you trust."
+        "Start the service. Join again yourself, with another link (ostraka serve link) and "
+        "--again. Then invite everybody again (ostraka invite --again), and send the codes by a "
+        "way that you trust; they join with --again, too."
         if stolen
         else "Start the service. Whoever has joined follows by themselves."
     )
@@ -277,6 +279,37 @@ def _check_reach(
         )
 
 
+def _check_start(
+    host: str, port: int, workers: int, certificate: Path | None, key: Path | None
+) -> None:
+    """Refuse what would fail after the link was shown."""
+    import socket
+    import ssl
+
+    from ostraka.errors import InputError, count
+
+    count("workers", workers, 1, 64)
+    if certificate is not None and key is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+        except ssl.SSLError:
+            raise InputError(
+                f"{certificate} and {key} are not a certificate and its key, in PEM.",
+                "Give those that belong together, the key without a password. Nothing was started.",
+            ) from None
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise InputError(
+                f"{host} and port {port} cannot be used: {(error.strerror or 'no').lower()}.",
+                "If another program is there, another ostraka serve perhaps, choose another "
+                "--port. Nothing was started.",
+            ) from None
+
+
 def _say_start(started: Started, settings: Settings, where: str) -> None:
     told = {
         "The service": where,
@@ -286,6 +319,12 @@ def _say_start(started: Started, settings: Settings, where: str) -> None:
         f"A {started.service.ledger().protects} may lose": f"{started.budget} over all polls, "
         "unless an admin gives a party another budget before its first one.",
     }
+    with started.service.database.read() as connection:
+        if started.service.is_archive(connection):
+            told["Mind"] = (
+                "This is an ARCHIVE, restored from a backup since which polls may have been "
+                "closed: it shows everything, and opens, takes in and closes nothing."
+            )
     if started.code is not None:
         told["For the first admin"] = _join_command(where, str(started.code))
     print_answers(told)
@@ -309,10 +348,8 @@ def _run(
 
     import uvicorn
 
-    from ostraka.errors import count
     from ostraka.service.api.watching import MULTIPROCESS, log_settings
 
-    count("workers", workers, 1, 64)
     settings.export()
     with tempfile.TemporaryDirectory(prefix="ostraka-metrics-") as numbers:
         if workers > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ EXAMPLES = examples(
     "ostraka status",
     "ostraka status https://polls.example.org/polls/3f2a...",
     "ostraka status --log",
+    "ostraka status --parties",
 )
 FEW = 100
 STATES = {
@@ -41,6 +43,9 @@ def status(
     log: Annotated[
         bool, option(None, "For admins: what admins have done, oldest first.", "--log")
     ] = False,
+    parties: Annotated[
+        bool, option(None, "For admins: who has joined as a party.", "--parties")
+    ] = False,
     plain: Annotated[bool, PLAIN] = False,
     site: Annotated[Path | None, SITE] = None,
 ) -> None:
@@ -49,16 +54,19 @@ def status(
     A party sees whether its contribution has arrived, and, after closing, whether it was counted:
     its receipt is looked for on the signed list.
     """
-    roles = ("party", "admin", "reader")
+    roles = ("admin", "party", "reader")
     if address is not None and "/polls/" in address:
         member, where = at_poll(site, address, *roles, plain=plain)
         with member.session() as (member, client):
             _show_poll(member, client, where.digest, json)
         return
-    member = member_of(site, address, *(("admin",) if log else roles), plain=plain)
+    asked = ("admin",) if log or parties else roles
+    member = member_of(site, address, *asked, plain=plain)
     with member.client() as client:
         if log:
             _show_log(client, json)
+        elif parties:
+            _show_parties(client, json)
         else:
             _show_service(member, client, json)
 
@@ -69,6 +77,8 @@ def _show_service(member: Membership, client: Client, json: bool) -> None:
         _echo({"role": member.role, "name": member.name, "polls": [_plain(one) for one in polls]})
         return
     you = {"You are": f"{member.role} {member.name}, at {member.address}"}
+    if client.identity().archive:
+        you["Mind"] = "This service is an archive: it shows everything, and takes nothing in."
     if account is not None:
         you["Left of your budget"] = f"{say_amount(account.left)} of {say_amount(account.budget)}"
     print_answers(you)
@@ -107,6 +117,9 @@ def _show_poll(member: Membership, client: Client, digest: str, json: bool) -> N
         told["What is wrong?"] = state.trouble
     if member.role == "admin":
         told["By name"] = _say_contributors(client, digest)
+        missing = _missing(member, client, state)
+        if missing is not None:
+            told["Missing"] = list_some(missing)
     told["What next?"] = _say_next(member, client, state)
     print_answers(told)
 
@@ -115,6 +128,8 @@ def _say_mine(member: Membership, client: Client, state: PollState) -> str:
     from ostraka.client import sending
 
     given = sending.receipt(member, state.digest)
+    if state.state == "abandoned":
+        return "Erased, if one had arrived: the poll has ended without a release."
     if state.mine is None and given is None:
         waiting = sending.pending(member, state.digest)
         return (
@@ -143,8 +158,36 @@ def _say_contributors(client: Client, digest: str) -> str:
         f"{one.party} (by file)" if one.handed_in else one.party
         for one in client.contributors(digest)
     ]
+    return list_some(names) if names else "nobody yet"
+
+
+def _missing(member: Membership, client: Client, state: PollState) -> list[str] | None:
+    """Who is asked by name, and has not answered."""
+    from ostraka.client.sending import fetch_poll
+
+    roll = fetch_poll(member, client, state.digest, signed=state.state != "draft").roll
+    if roll is None or state.state not in ("draft", "open"):
+        return None
+    there = {one.party for one in client.contributors(state.digest)}
+    return [name for name in roll if name not in there]
+
+
+def list_some(names: list[str]) -> str:
+    """Names, not too many."""
     more = f" and {len(names) - FEW:,} more" if len(names) > FEW else ""
-    return (", ".join(names[:FEW]) or "nobody yet") + more
+    return (", ".join(names[:FEW]) or "nobody") + more
+
+
+def _show_parties(client: Client, json: bool) -> None:
+    known = list(client.parties())
+    if json:
+        _echo({"parties": [asdict(one) for one in known]})
+        return
+    for one in known:
+        how = "revoked" if one.revoked else "joined" if one.has_key else "by file alone"
+        typer.echo(f"{one.name}: {how}, since {one.joined}")
+    if not known:
+        typer.echo("Nobody has joined yet. Invite them: ostraka invite NAME ...")
 
 
 def _say_next(member: Membership, client: Client, state: PollState) -> str:
@@ -152,7 +195,8 @@ def _say_next(member: Membership, client: Client, state: PollState) -> str:
     if state.state == "released":
         return f"ostraka fetch {where} --out model.ostraka"
     if member.role == "party" and state.state == "open":
-        return f"ostraka contribute {where} mine.csv --label-column COLUMN"
+        words = f"ostraka contribute {where} mine.csv --label-column COLUMN"
+        return words if state.mine is None else f"Nothing. To change it: {words}"
     if member.role == "admin":
         return {
             "draft": f"ostraka poll open {where}",
@@ -173,8 +217,6 @@ def _show_log(client: Client, json: bool) -> None:
 
 
 def _plain(state: PollState) -> dict[str, Any]:
-    from dataclasses import asdict
-
     held = asdict(state)
     if state.mine is not None:
         held["mine"]["commitment"] = state.mine.commitment.hex()

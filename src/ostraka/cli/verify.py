@@ -81,6 +81,7 @@ def verify(
         return
     asked = None if poll is None else Poll.load(poll)
     content, beside = read_regular(file, "release", LARGEST_FILE), path_of(file)
+    _refuse_receipt(content)
     signature = Signature.load(beside) if beside.exists() else None
     trusted = keys[0] if keys else None
     if signature is not None and signature.key in keys:
@@ -96,6 +97,20 @@ def verify(
         check_release(found, asked)
         told |= _say_checked(found, asked)
     print_answers(told)
+
+
+def _refuse_receipt(content: bytes) -> None:
+    """A receipt, or a list, is checked against the other one."""
+    from ostraka.errors import InputError
+
+    kinds = {b'"ostraka":"receipt ': "a receipt", b'"ostraka":"manifest ': "a list of what counts"}
+    found = next((kind for mark, kind in kinds.items() if mark in content[-200_000:]), None)
+    if found is not None and content.startswith(b"{"):
+        raise InputError(
+            f"This is {found}. A receipt is checked against the list.",
+            "Name both, and the service's key: ostraka verify NAME.receipt --list FILE "
+            "--signer KEY.",
+        )
 
 
 def _find_key(given: str) -> PublicKey:

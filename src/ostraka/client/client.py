@@ -9,6 +9,7 @@ no answer, or "later", is: for `patience` seconds.
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -41,6 +42,8 @@ from ostraka.tensors import LARGEST_FILE
 
 __all__ = ["Client"]
 
+LOG: Final = logging.getLogger("ostraka.client")
+"""Where nobody listens, warnings are shown on standard error."""
 Value = TypeVar("Value")
 PROBLEM: Final = "application/problem+json"
 TYPE: Final = "urn:ostraka:error:"
@@ -66,7 +69,7 @@ class Client:
         token: str | None = None,
         *,
         ca: str | None = None,
-        patience: float = 60.0,
+        patience: float = 20.0,
         timeout: float = 30.0,
     ) -> None:
         self.address, self._patience = address, patience
@@ -277,6 +280,8 @@ class Client:
             wait = max(after or 0.0, pause * random.uniform(0.5, 1.0))
             if after is None or time.monotonic() + wait > deadline:
                 raise error
+            if pause == FIRST_PAUSE:
+                LOG.warning("%s: no answer yet; trying again for a while.", self.address)
             time.sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE)
 

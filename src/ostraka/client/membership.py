@@ -139,9 +139,17 @@ def find(site: Path, address: str | None, *roles: str) -> Membership:
     return members[0]
 
 
-def join(site: Path, address: str, code: JoinCode, *, ca: str | None = None) -> Membership:
-    """Join a service, with a key that stays here. After an interruption the same call goes on."""
+def join(
+    site: Path, address: str, code: JoinCode, *, ca: str | None = None, again: bool = False
+) -> Membership:
+    """Join a service, with a key that stays here. After an interruption the same call goes on.
+
+    `again`: although somebody has joined it from this folder before, whose key in the same role
+    ends.
+    """
     folder = _folder_of(site, address)
+    if not again:
+        _refuse_taken(folder, address)
     with Client(address, ca=ca) as client:
         told = client.identity()
         service = told.key
@@ -187,6 +195,19 @@ def renew(member: Membership) -> Membership:
     made.save()
     fresh.replace(made.key_path)
     return made
+
+
+def _refuse_taken(folder: Path, address: str) -> None:
+    """Refuse what would take the place of somebody's key: a code is used up, and so is a name."""
+    there = [Membership.load(path) for role in ROLES if (path := folder / f"{role}.json").is_file()]
+    if there and not (folder / "joining.key").exists():  # else this one was interrupted
+        known = " and ".join(f"{each.role} {each.name}" for each in there)
+        raise InputError(
+            f"You have joined {address} from this folder already, as {known}.",
+            "Go on with that: ostraka status. Somebody else joins from a folder of their own "
+            "(--site). If you were invited again, or in another role, say --again. The code was "
+            "not used.",
+        )
 
 
 def _member(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ostraka.client.client import Client
 from ostraka.client.membership import Membership
+from ostraka.client.shapes import PollState
 from ostraka.errors import SignatureError
 from ostraka.exchange import Manifest, Receipt, Upload
 from ostraka.exchange.upload import HEADER
@@ -19,11 +20,20 @@ from ostraka.party.contribution import LARGEST_FILE, Contribution
 from ostraka.poll import Poll
 from ostraka.tensors import LARGEST_FILE as LARGEST_POLL
 
-__all__ = ["fetch_list", "fetch_poll", "keep", "pending", "receipt", "send", "was_counted"]
+__all__ = [
+    "fetch_list",
+    "fetch_poll",
+    "keep",
+    "next_revision",
+    "pending",
+    "receipt",
+    "send",
+    "was_counted",
+]
 
 
-def fetch_poll(member: Membership, client: Client, digest: str) -> Poll:
-    """A poll, if it is the one of this address and the service has signed it."""
+def fetch_poll(member: Membership, client: Client, digest: str, *, signed: bool = True) -> Poll:
+    """A poll, if it is the one of this address and the service has signed it; drafts are not."""
     content = client.poll_file(digest)
     poll = Poll.from_bytes(content)
     if poll.digest != digest or len(content) > LARGEST_POLL:
@@ -31,6 +41,8 @@ def fetch_poll(member: Membership, client: Client, digest: str) -> Poll:
             "The poll that the service sends is not the one of this address.",
             "Compare the address with the one that you were given, and tell the coordinator.",
         )
+    if not signed:
+        return poll
     signature = client.poll_signature(digest)
     signature.check(content)
     if signature.key != member.service:
@@ -39,6 +51,13 @@ def fetch_poll(member: Membership, client: Client, digest: str) -> Poll:
             "Do not answer it, and tell the coordinator.",
         )
     return poll
+
+
+def next_revision(member: Membership, state: PollState) -> int:
+    """The number of a party's next contribution to a poll, as far as service and party know."""
+    waiting = pending(member, state.digest)
+    before = 0 if state.mine is None else state.mine.revision
+    return 1 + max(before, 0 if waiting is None else waiting.revision)
 
 
 def keep(member: Membership, made: Contribution, revision: int) -> Upload:

@@ -55,6 +55,7 @@ class Identity:
 
     key: PublicKey
     earlier: tuple[Succession, ...]
+    archive: bool = False
 
     @classmethod
     def read(cls, held: Any) -> Self:
@@ -67,7 +68,8 @@ class Identity:
             )
             for one in held["earlier"]
         )
-        return cls(key=PublicKey.parse(_text(held["key"])), earlier=tuple(links))
+        key = PublicKey.parse(_text(held["key"]))
+        return cls(key=key, earlier=tuple(links), archive=_is_so(held["archive"]))
 
 
 @final

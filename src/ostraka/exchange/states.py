@@ -15,6 +15,11 @@ def check_open(state: str) -> None:
     """Refuse to contribute to a poll that is not open."""
     if state == "draft":
         raise StateError("This poll is not open yet.", "Wait until the coordinator opens it.")
+    if state == "abandoned":
+        raise StateError(
+            "This poll is abandoned: it has no release, and what was sent to it was erased.",
+            "Ask the coordinator about the next poll.",
+        )
     if state != "open":
         raise StateError(
             f"This poll is {state}: nothing can be sent to it or changed any more.",

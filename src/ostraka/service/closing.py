@@ -57,7 +57,12 @@ def freeze(service: Service, by: Who, digest: str, *, leave_out: Iterable[Any] =
             connection.execute(again.values(trouble=None))
             return
         if found.state != "open":
-            raise StateError(f"This poll is {found.state}.", "Only an open poll can be closed.")
+            remedy = "Open it first, with ostraka poll open, and let parties contribute."
+            if found.state != "draft":
+                remedy = "It has no release, and gets none."
+            raise StateError(
+                f"This poll is {found.state}, and only an open one can be closed.", remedy
+            )
         service.check_key(connection)
         service.check_may_charge(connection)
         _wait_for_charges(connection)

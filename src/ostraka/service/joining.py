@@ -165,7 +165,9 @@ def revoke(connection: Connection, by: Who, name: Any, role: Role = "party") -> 
             update(known).where(known.c.name == form).values(revoked=True, public_key=None)
         )
         if not changed.rowcount:
-            raise AbsentError(f"No party {form} has joined.", "ostraka status lists who has.")
+            raise AbsentError(
+                f"No party {form} has joined.", "ostraka status --parties lists who has."
+            )
     audit.note(connection, by, f"revoked {role}", form)
 
 
@@ -176,7 +178,7 @@ def find_party(connection: Connection, name: Any, *, make: bool = False) -> int:
     if found is not None:
         return int(found)
     if not make:
-        raise AbsentError(f"No party {form} has joined.", "ostraka status lists who has.")
+        raise AbsentError(f"No party {form} has joined.", "ostraka status --parties lists who has.")
     added = connection.execute(insert(known).values(name=form, joined=_today()))
     return int((added.inserted_primary_key or (0,))[0])
 

@@ -93,6 +93,7 @@ def add(service: Service, by: Who, content: bytes) -> Poll:
     with service.write_as(by) as connection:
         if _row(connection, poll.digest) is not None:
             return poll
+        service.check_may_charge(connection)
         added = connection.execute(
             insert(tables.poll).values(
                 digest=poll.digest,

@@ -89,11 +89,15 @@ class Service:
     def check_may_take(self, connection: Connection) -> None:
         """Refuse what the service could not confirm, or never count."""
         self.check_key(connection)
-        if connection.execute(select(tables.service.c.is_archive)).scalar_one():
+        if self.is_archive(connection):
             raise StateError(
                 "This service was restored from a backup as an archive, which takes nothing in.",
                 "Ask the coordinator where the polls go on.",
             )
+
+    def is_archive(self, connection: Connection) -> bool:
+        """Whether it was restored from a backup since which polls may have been closed."""
+        return bool(connection.execute(select(tables.service.c.is_archive)).scalar_one())
 
     def check_key(self, connection: Connection) -> None:
         """Refuse to sign with a key that is not the service's any more."""
@@ -107,7 +111,7 @@ class Service:
 
     def check_may_charge(self, connection: Connection) -> None:
         """Refuse what leads to a charge, if earlier ones may have been forgotten."""
-        if connection.execute(select(tables.service.c.is_archive)).scalar_one():
+        if self.is_archive(connection):
             raise StateError(
                 "This service was restored from a backup as an archive: what was closed since "
                 "the backup was made is not in its accounts, so it opens and closes nothing.",
@@ -122,6 +126,7 @@ class Service:
 def no_poll(digest: str) -> AbsentError:
     """There is none, or none that may be seen."""
     return AbsentError(
-        f"There is no poll {digest[:12]}... here.",
-        "Compare the address with the one that you were given; ostraka status lists what is there.",
+        f"There is no poll {digest[:12]}... here, or none that is open and asks you.",
+        "Compare the address with the one that you were given, or ask the coordinator; ostraka "
+        "status lists what there is for you.",
     )

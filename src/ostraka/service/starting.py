@@ -61,6 +61,7 @@ def prepare(settings: Settings) -> Started:
     """Make what is missing; refuse what does not belong together."""
     make_folder(settings.folder)
     with _closed_on_error(Database.open(settings.database_url)) as database:
+        database.check_reachable()
         if database.is_sqlite and is_empty(database):
             migrate(database)
         check_version(database)
@@ -77,7 +78,13 @@ def prepare(settings: Settings) -> Started:
 
 def open_service(settings: Settings) -> Service:
     """What an earlier start has made."""
+    if settings.database is None and not (settings.folder / "service.db").is_file():
+        raise InputError(
+            f"There is no service in {settings.folder}.",
+            "Name its folder by --data, or start one there: ostraka serve.",
+        )
     with _closed_on_error(Database.open(settings.database_url)) as database:
+        database.check_reachable()
         check_version(database)
         return _open(settings, database)
 
@@ -105,6 +112,7 @@ def migrate_database(settings: Settings) -> tuple[str | None, str]:
     make_folder(settings.folder)
     database = Database.open(settings.database_url)
     try:
+        database.check_reachable()
         return migrate(database)
     finally:
         database.close()

@@ -45,12 +45,16 @@ def show_service(request: Request) -> ServiceShape:
     """Which service this is, and its key. Compare the key with what your code says."""
     service = service_of(request)
     with service.database.read() as connection:
+        service.check_key(connection)
         links = rotation.earlier(connection)
+        is_archive = service.is_archive(connection)
     earlier = [
         SuccessionShape(old=str(each.old), new=str(each.new), signature=each.signature.hex())
         for each in links
     ]
-    return ServiceShape(ostraka=__version__, key=str(service.key.public), earlier=earlier)
+    return ServiceShape(
+        ostraka=__version__, key=str(service.key.public), earlier=earlier, archive=is_archive
+    )
 
 
 @public.post("/joins")

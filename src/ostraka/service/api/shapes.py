@@ -75,6 +75,7 @@ class ServiceShape(Shape):
     ostraka: str
     key: str
     earlier: list[SuccessionShape]
+    archive: bool
 
 
 class JoinShape(Shape):

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ostraka.errors import ParameterError, ServiceError
+from ostraka.errors.words import one_line
 
 __all__ = ["Database", "take_turns"]
 
@@ -77,6 +78,17 @@ class Database:
     def place(self) -> str:
         """What messages call it, without a password."""
         return self.engine.url.render_as_string(hide_password=True)
+
+    def check_reachable(self) -> None:
+        """Refuse, in the database's own words, what cannot be reached: for whoever runs it."""
+        try:
+            with self.engine.connect():
+                return
+        except DBAPIError as error:
+            told = one_line(str(error.orig).strip().partition("\n")[0])
+            raise ServiceError(
+                self.place, f"cannot be used: {told}", "Check its URL, and whether it runs."
+            ) from error
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:

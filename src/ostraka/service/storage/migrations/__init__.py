@@ -41,7 +41,8 @@ def check_version(database: Database) -> None:
         have = "has no tables yet" if found is None else f"has tables of version {found}"
         raise StateError(
             f"The database {database.place} {have}; this Ostraka needs version {_head()}.",
-            "Make a backup, stop all of its services, and run: ostraka serve migrate.",
+            "Make a backup, stop all of its services, and run ostraka serve with the same options "
+            "and the word migrate after them: ostraka serve migrate.",
         )
 
 
