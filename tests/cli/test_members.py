@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.service.processes import READY, Server, words_to_serve
 from tests.command import run_command
-from tests.service.made import a_poll, settings_in
+from tests.service.made import a_poll, rows, settings_in
 
 
 @dataclass
@@ -83,6 +83,8 @@ def test_a_code_of_another_service(place: Place) -> None:
         (["join", "http://127.0.0.1:1", "not-a-code"], 20),
         (["status", "http://127.0.0.1:1"], 19),
         (["invite"], 18),
+        (["join", "http://127.0.0.1:1/polls/3f2a", "x"], 18),
+        (["join", "https://127.0.0.1:1", "x", "--ca", "none.pem"], 30),
     ],
 )
 def test_what_is_refused_before_anybody_is_asked(place: Place, words: list[str], code: int) -> None:
@@ -118,6 +120,49 @@ def test_revoked(place: Place) -> None:
     done = place.run("ward-6", "status")
     assert done.returncode == 27
     assert "unknown, too old or withdrawn" in done.stderr
+
+
+def test_a_second_code_in_one_folder_is_not_used_by_mistake(place: Place) -> None:
+    """Somebody who plays two wards on one machine would lose the first one's key."""
+    one, other = place.invite("ward 8", "ward 9")
+    place.told("ward-8", "join", place.address, one)
+    done = place.run("ward-8", "join", place.address, other)
+    assert done.returncode == 19
+    assert "already, as party ward 8" in " ".join(done.stderr.split())
+    assert "as party ward 9." in place.told("ward-9", "join", place.address, other)
+
+
+def test_who_has_joined_is_listed_for_admins(place: Place) -> None:
+    (code,) = place.invite("ward 10")
+    place.told("ward-10", "join", place.address, code)
+    assert "ward 10: joined, since" in place.told("ann", "status", "--parties")
+    listed = json.loads(place.run("ann", "status", "--parties", "--json").stdout)["parties"]
+    assert {"name", "joined", "has_key", "revoked"} == set(listed[0])
+    assert place.run("ward-10", "status", "--parties").returncode == 19
+
+
+def test_a_question_that_nobody_can_answer(place: Place) -> None:
+    done = place.run("ann", "revoke", "ward 99")
+    assert done.returncode == 18
+    assert "Nobody was revoked." in done.stderr
+
+
+def test_names_that_nobody_knows_are_not_handed_in(place: Place) -> None:
+    """A misspelt party would count twice."""
+    poll = a_poll(title="By file")
+    poll.save(place.folder / "file.poll")
+    place.told("ann", "poll", "upload", "file.poll")
+    where = f"{place.address}/polls/{poll.digest}"
+    place.told("ann", "poll", "open", where, "--yes")
+    poll.contribute(*rows(), "ward 77").save(place.folder / "w.contribution")
+    words = ("hand-in", where, "w.contribution")
+    done = place.run("ann", *words)
+    assert done.returncode == 19
+    assert "knows no party ward 77. Nothing was handed in." in " ".join(done.stderr.split())
+    assert "has arrived" in place.told("ann", *words, "--new-party")
+    assert "has arrived" in place.told("ann", *words), "now it is known"
+    assert "What leaves my machine?" in place.told("ann", "poll", "show", where)
+    place.told("ann", "poll", "abandon", where, "--yes")
 
 
 def test_a_party_is_no_admin(place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import stat
 from pathlib import Path
 
@@ -51,6 +52,22 @@ def test_what_cannot_be_served(tmp_path: Path, words: list[str], code: int, told
     assert told in done.stderr
 
 
+def test_what_would_fail_after_the_link_was_shown(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = run_command(tmp_path, "serve", "--port", port)
+    assert done.returncode == 19
+    assert "choose another --port. Nothing was started." in " ".join(done.stderr.split())
+    for name in ("a.pem", "b.pem"):
+        (tmp_path / name).write_text("-----BEGIN NONSENSE-----\n")
+    done = run_command(tmp_path, "serve", "--tls-certificate", "a.pem", "--tls-key", "b.pem")
+    assert done.returncode == 19
+    assert "not a certificate and its key" in done.stderr
+    assert not (tmp_path / "ostraka-data").exists()
+
+
 def test_a_password_is_not_shown(tmp_path: Path) -> None:
     url = "postgresql://ann:secret@127.0.0.1:1/none?connect_timeout=1"
     done = run_command(tmp_path, "serve", "--database", url)
@@ -79,7 +96,8 @@ def test_another_link_for_an_admin(folder: Path) -> None:
 
 def test_no_link_where_there_is_no_service(tmp_path: Path) -> None:
     done = run_command(tmp_path, "serve", "--data", "nowhere", "link")
-    assert done.returncode in (28, 35)
+    assert done.returncode == 19
+    assert "There is no service in nowhere" in done.stderr
     assert not (tmp_path / "nowhere" / "service.key").exists()
 
 

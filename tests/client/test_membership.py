@@ -146,7 +146,7 @@ def test_whoever_stands_between_gets_nothing(
     code = code_for(service, "a")
     token = "ostraka_theirs"
     stranger.says(
-        said({"ostraka": "1", "key": str(service.key.public), "earlier": []}),
+        said({"ostraka": "1", "key": str(service.key.public), "earlier": [], "archive": False}),
         said({"role": "party", "name": "a", "token": token, "signature": "00" * 64}),
     )
     with pytest.raises(SignatureError):
@@ -165,7 +165,10 @@ def test_a_code_that_was_used(site: Path, service: Service, address: str) -> Non
 
 def test_several_roles_at_one_service(site: Path, service: Service, address: str) -> None:
     party = join(site, address, code_for(service, "a"))
-    reader = join(site, address, code_for(service, "b", "reader"))
+    code = code_for(service, "b", "reader")
+    with pytest.raises(InputError, match=r"already, as party a\. .* say --again"):
+        join(site, address, code)
+    reader = join(site, address, code, again=True)
     assert party.folder == reader.folder
     assert party.key().public != reader.key().public
     assert find(site, None, "reader", "party") == reader
@@ -265,7 +268,8 @@ def test_whoever_passes_for_the_service(member: Membership, stranger: Stranger) 
         "new": str(KEY.public),
         "signature": forged.signature.hex(),
     }
-    stranger.says(said({"ostraka": "1", "key": str(KEY.public), "earlier": [link]}))
+    told = {"ostraka": "1", "key": str(KEY.public), "earlier": [link], "archive": False}
+    stranger.says(said(told))
     there = replace(member, address=stranger.address)
     with pytest.raises(SignatureError), there.session():
         pytest.fail("nothing may be done there")

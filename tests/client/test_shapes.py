@@ -56,6 +56,7 @@ GOOD: dict[str, tuple[Any, dict[str, Any]]] = {
                     "signature": LINK.signature.hex(),
                 }
             ],
+            "archive": False,
         },
     ),
     "me": (shapes.Me.read, {"role": "party", "name": "a", "account": ACCOUNT}),

@@ -115,16 +115,18 @@ def test_an_archive_charges_nothing(
 ) -> None:
     """Of an old backup the service does not know what was charged since."""
     done, going = busy(service)
+    drafted = add_poll(service, a_poll(title="another"), opened=False)
     path = save(service, settings, tmp_path / "x.backup")
     closing.freeze(service, ADMIN, going)
     closing.finish(service, going)
     other = restored(elsewhere, path, nothing_closed_since=False)
     assert closing.release(other, done, READER) == closing.release(service, done, READER)
-    draft = add_poll(other, a_poll(title="another"), opened=False)
+    with pytest.raises(StateError, match="as an archive"):
+        add_poll(other, a_poll(title="another"), opened=False)
     with pytest.raises(StateError, match="as an archive"):
         closing.freeze(other, ADMIN, going)
     with pytest.raises(StateError, match="as an archive"):
-        polls.open_poll(other, ADMIN, draft.digest)
+        polls.open_poll(other, ADMIN, drafted.digest)
     assert len(other.ledger().history()) == 1
     other.database.close()
 

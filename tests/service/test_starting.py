@@ -63,7 +63,7 @@ def test_another_admin_from_this_machine(settings: Settings) -> None:
 def test_a_database_without_tables_is_not_filled_by_itself(tmp_path: Path, postgresql: str) -> None:
     """Two workers would do it at once: it has a command of its own."""
     settings = settings_in(tmp_path, new_database(postgresql))
-    with pytest.raises(StateError, match=r"has no tables yet.* run: ostraka serve migrate"):
+    with pytest.raises(StateError, match=r"has no tables yet.* after them: ostraka serve migrate"):
         prepare(settings)
     assert migrate_database(settings) == (None, "1")
     prepare(settings).service.database.close()

@@ -31,7 +31,7 @@ def empty(url: str) -> Database:
 
 def test_from_nothing(empty: Database) -> None:
     assert is_empty(empty)
-    with pytest.raises(StateError, match=r"has no tables yet; .* run: ostraka serve migrate"):
+    with pytest.raises(StateError, match=r"has no tables yet; .*: ostraka serve migrate"):
         check_version(empty)
     assert migrate(empty) == (None, "1")
     check_version(empty)
