@@ -107,6 +107,7 @@ compare: .venv/dev
 	$(BIN)/ostraka compare comparison/tables/fars-fatal.csv --label-column fatal --parties 1000 --samples-each 50 --public-rows 5000 $(TWO_CLASSES) --out docs/comparison/fars-fatal
 	$(BIN)/ostraka compare comparison/tables/digits-odd.csv --label-column odd --parties 200 --samples-each 5 --public-rows 400 $(TWO_CLASSES) --out docs/comparison/digits-odd
 	$(BIN)/python docs/comparison/regret.py docs/comparison > docs/comparison/regret.md
+	$(BIN)/python docs/comparison/trustee.py $(OSTRAKA_DATA) > docs/comparison/trustee.md
 
 # The same on tables that come from another package: nothing was chosen on them.
 compare-others: .venv/dev

@@ -24,13 +24,17 @@ from ostraka.public.preprocessing import Preprocessing
 from ostraka.release import Release
 from ostraka.release.certificate import Certificate
 from ostraka.release.evaluation import Evaluation
+from ostraka.sealing import Card, Servers
+from ostraka.sealing.shares import wrap
 from ostraka.signing import SecretKey, Signature
 from ostraka.site import Rules
+from ostraka.trustee import Answer, Asking
+from ostraka.trustee import Request as ToTrustee
 
 __all__ = [
-    "KEY", "addresses", "answers", "codes", "contributions", "keys", "ledgers", "links",
-    "manifests", "memberships", "poll_addresses", "polls", "receipts", "releases", "rules",
-    "signatures", "uploads",
+    "KEY", "addresses", "answers", "cards", "codes", "contributions", "keys", "ledgers", "links",
+    "manifests", "memberships", "of_trustee", "poll_addresses", "polls", "receipts", "releases",
+    "rules", "signatures", "to_trustee", "uploads",
 ]  # fmt: skip
 
 FILES: Final = Path(__file__).parent.parent / "tests"
@@ -38,6 +42,8 @@ KEY: Final = SecretKey(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 DIGEST: Final = "0123456789abcdef" * 4
 SERVICE: Final = "https://ostraka.example.org"
 PARTIES: Final = 6
+TRUSTEE: Final = SecretKey.from_seed(bytes(range(32, 64)))
+SERVERS: Final = Servers(coordinator=Card.of("a", KEY), trustee=Card.of("b", TRUSTEE))
 
 
 # ---- polls, and what is sent to them -------------------------------------------------------------
@@ -87,6 +93,7 @@ def _make_polls() -> Iterable[Poll]:
     start = _released(cells)
     yield Poll.create(public, method="refine", start=start, **known)
     yield Poll.evaluate(start, **known)
+    yield Poll.create(public, method="cells", servers=SERVERS, **known)
 
 
 @cache
@@ -99,6 +106,35 @@ def contributions() -> tuple[bytes, ...]:
             whose = ["a", "a", "b", "c"] if poll.promise.protects == "person" else None
             found.append(poll.contribute(rows, labels, "ward 1", persons=whose).to_bytes())
     return (*found, *(path.read_bytes() for path in sorted(FILES.glob("*/files/*.contribution"))))
+
+
+def cards() -> tuple[bytes, ...]:
+    """Of both servers."""
+    return SERVERS.coordinator.to_bytes(), SERVERS.trustee.to_bytes()
+
+
+@cache
+def to_trustee() -> tuple[bytes, ...]:
+    """What a coordinator asks."""
+    return (_asked_of_trustee().to_bytes(),)
+
+
+@cache
+def of_trustee() -> tuple[bytes, ...]:
+    """What a trustee answers, with and without somebody left out."""
+    asked = _asked_of_trustee()
+    numbers = wrap(list(range(asked.poll.domain.dimension)))
+    made = (Answer.sign(asked, names, numbers, TRUSTEE) for names in ((), ("ward 1",)))
+    return tuple(each.to_bytes() for each in made)
+
+
+@cache
+def _asked_of_trustee() -> ToTrustee:
+    poll = made_polls()[-1]
+    asking = Asking(poll, KEY)
+    for name in ("ward 1", "ward 2", "ward 3"):
+        asking.add(poll.contribute(np.zeros((1, 3)), ["ill"], name))
+    return asking.request()
 
 
 def _released(poll: Poll) -> Release:

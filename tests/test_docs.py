@@ -137,3 +137,7 @@ def test_the_tables_of_the_comparison_are_those_that_the_command_wrote(table: st
 )
 def test_the_tables_of_a_shift_are_those_that_the_command_wrote(table: str) -> None:
     assert (DOCS / table).read_text("utf-8") in (DOCS / "how-to" / "shift.md").read_text("utf-8")
+
+
+def test_the_tables_of_the_trustee_are_those_that_the_command_wrote() -> None:
+    assert PAGES["comparison/trustee.md"].strip() in PAGES["how-to/trustee.md"]

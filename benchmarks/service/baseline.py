@@ -124,7 +124,8 @@ def put_contribution(
         poll = _find_open(session, digest)
         try:
             upload.check(PublicKey(bytes(party.public_key)), commitment)
-            given = read_contribution(service.empty_tally(digest), party.name, upload.contribution)
+            empty = service.empty_tally(digest)
+            given = read_contribution(empty, party.name, upload.contribution, service.key)
         except OstrakaError as error:
             raise HTTPException(422, str(error)) from error
         kept: Any = session.get(ContributionRow, (poll.id, party.id))

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ostraka.errors import (
     FormatError,
+    InputError,
     LedgerWarning,
     ParameterError,
     RehearsalError,
@@ -35,6 +36,7 @@ from ostraka.poll import Poll
 from ostraka.release import Rehearsed, Release
 from ostraka.release.certificate import FROM_A_SEED, FROM_THE_SYSTEM, Certificate, NoisySum
 from ostraka.release.evaluation import Evaluation
+from ostraka.sealing.shares import centre
 from ostraka.solve.losses import Array
 from ostraka.tally import Tally
 
@@ -101,11 +103,11 @@ def publish(
     # Once without anything private: what fails for want of memory, or by a mistake of ours, fails
     # before anybody is charged.
     _rehearse_outcome(poll, mechanism, certificate)
-    vector = poll.method.statistic(tally.total, mechanism)
+    hide = _hider(poll, tally, mechanism, source)
     drawn: list[Exact] = []
 
     def draw() -> Exact:
-        drawn.append(mechanism.draw(vector, source))
+        drawn.append(hide())
         return drawn[-1]
 
     charge, stopped = None, False
@@ -202,6 +204,18 @@ def earlier_charges(
     return [entry for entry in history if entry.certificate == digests.get(entry.n_parties, "")]
 
 
+def _hider(poll: Poll, tally: Tally, mechanism: Mechanism, source: Entropy) -> Callable[[], Exact]:
+    """What draws: noise on the vector, or on the sum of shares that has a trustee's noise already.
+
+    Whatever takes long, or may fail, is done before.
+    """
+    if tally.shares is not None:
+        shares = tally.shares.total
+        return lambda: centre(mechanism.hide(shares, source))
+    vector = poll.method.statistic(tally.total, mechanism)
+    return lambda: mechanism.draw(vector, source)
+
+
 def _check(poll: object, tally: object, source: object) -> None:
     if not isinstance(poll, Poll):
         raise WrongTypeError("The poll", poll, "a Poll: Poll.create(...) or Poll.load(path)")
@@ -211,7 +225,22 @@ def _check(poll: object, tally: object, source: object) -> None:
         allowed = f"one of the poll {poll.digest[:12]}..."
         raise ParameterError("tally", got=f"one of {tally.poll.digest[:12]}...", allowed=allowed)
     Mechanism.check(source)
+    if poll.is_sealed:
+        _check_sealed(tally, source)
     poll.promise.check_units(tally.n_units)
+
+
+def _check_sealed(tally: Tally, source: object) -> None:
+    """A release needs the trustee's half; a rehearsal can be made in the clear alone."""
+    if isinstance(source, Rehearsal):
+        if tally.shares is not None:
+            allowed = "a tally in the clear, Tally(poll, rehearsal=True), for a rehearsal"
+            raise ParameterError("tally", got="one of shares", allowed=allowed)
+    elif tally.shares is None or not tally.shares.is_complete:
+        raise InputError(
+            "This poll is sealed, and the trustee's answer is not there yet.",
+            "Send the trustee the request, and add the answer first.",
+        )
 
 
 def _open(ledger: Any, poll: Poll) -> Ledger | None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from ostraka.errors import FormatError
 from ostraka.files import foreign_kind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["LARGEST_FILE", "canonical_json", "parse_json", "read_tensors", "write_tensors"]
 

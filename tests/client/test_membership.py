@@ -24,6 +24,7 @@ from ostraka.errors import (
     StateError,
 )
 from ostraka.exchange import JoinCode
+from ostraka.sealing import Card
 from ostraka.service import joining, rotation
 from ostraka.service.api.app import create
 from ostraka.service.service import Service
@@ -34,6 +35,17 @@ from tests.client.test_client import said
 from tests.service.made import ADMIN, again, joined
 
 KEY = SecretKey.create()
+
+
+def identity_of(key: SecretKey, *links: dict[str, str]) -> dict[str, Any]:
+    """What a service says of itself."""
+    return {
+        "ostraka": "1",
+        "key": str(key.public),
+        "earlier": list(links),
+        "archive": False,
+        "card": Card.of("coordinator", key).to_json(),
+    }
 
 
 def code_for(service: Service, name: str, role: Any = "party", **changes: Any) -> JoinCode:
@@ -146,7 +158,7 @@ def test_whoever_stands_between_gets_nothing(
     code = code_for(service, "a")
     token = "ostraka_theirs"
     stranger.says(
-        said({"ostraka": "1", "key": str(service.key.public), "earlier": [], "archive": False}),
+        said(identity_of(service.key)),
         said({"role": "party", "name": "a", "token": token, "signature": "00" * 64}),
     )
     with pytest.raises(SignatureError):
@@ -268,8 +280,7 @@ def test_whoever_passes_for_the_service(member: Membership, stranger: Stranger) 
         "new": str(KEY.public),
         "signature": forged.signature.hex(),
     }
-    told = {"ostraka": "1", "key": str(KEY.public), "earlier": [link], "archive": False}
-    stranger.says(said(told))
+    stranger.says(said(identity_of(KEY, link)))
     there = replace(member, address=stranger.address)
     with pytest.raises(SignatureError), there.session():
         pytest.fail("nothing may be done there")

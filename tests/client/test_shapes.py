@@ -10,6 +10,7 @@ from ostraka.client import shapes
 from ostraka.errors import SignatureError
 from ostraka.exchange import JoinCode, Succession, admission
 from ostraka.signing import SecretKey
+from tests.sealing.made import SERVERS
 
 OLD, NEW = SecretKey.create(), SecretKey.create()
 LINK = Succession.sign(OLD, NEW.public)
@@ -57,6 +58,7 @@ GOOD: dict[str, tuple[Any, dict[str, Any]]] = {
                 }
             ],
             "archive": False,
+            "card": SERVERS.coordinator.to_json(),
         },
     ),
     "me": (shapes.Me.read, {"role": "party", "name": "a", "account": ACCOUNT}),

@@ -19,6 +19,7 @@ from scipy.special import logsumexp, softmax
 
 from ostraka.errors import ParameterError
 from ostraka.mechanism.geometry import class_basis
+from ostraka.methods import consensus
 from ostraka.methods.consensus import _spectral_bound, _whole_product
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.public.promise import Promise
@@ -29,6 +30,7 @@ from tests.mechanism.worlds import unit_rows
 from tests.methods.planned import Planned, planned
 
 ROOT2 = math.sqrt(2.0)
+PROMISE = Promise(epsilon=1.0)
 
 
 def auxiliary(n_classes: int, features: Array | None = None) -> AuxiliarySet:
@@ -264,3 +266,73 @@ def test_noise_in_the_statistic_costs_no_more_risk_than_in_the_minimiser(
     assert np.linalg.norm(b) <= np.linalg.norm(noisy - Y) * (1.0 + 1e-9), (
         "whitened noise is no longer than what it does to the risk"
     )
+
+
+# ---- moments of votes, where nobody can check a ballot -------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_rounded_moments_stay_within_the_certificate(n_classes: int) -> None:
+    """Searched ballots, and the very same ones where the bound is attained but for rounding."""
+    made = made_for(auxiliary(n_classes))
+    sealed = made.method.coarsen()
+    mechanism = sealed.mechanism(PROMISE, 7)
+    bound, one_hot = (
+        Fraction(mechanism.sensitivity / mechanism.grid) ** 2,
+        np.eye(n_classes, dtype=int),
+    )
+    for before, after in searched_ballots(made):
+        one, other = (sealed.moments_of(one_hot[votes]) for votes in (before, after))
+        gap = (one - other).astype(object)
+        assert Fraction(int(np.sum(gap**2))) <= bound
+        for each in (one, other):
+            assert not sealed.domain.outside(each[None]).size, "an honest party is never refused"
+
+
+def test_coarse_moments_reach_most_of_the_bound() -> None:
+    """So it is not far too large: 1/(1 − 1e-3) of what a ballot moves."""
+    made = made_for(auxiliary(2, two_points()))
+    sealed = made.method.coarsen()
+    mechanism = sealed.mechanism(PROMISE, 7)
+    votes = (made.method.features[:, 0] > 0).astype(int)
+    one, other = (sealed.moments_of(np.eye(2, dtype=int)[each]) for each in (votes, 1 - votes))
+    assert np.linalg.norm(one - other) >= 0.999 * mechanism.sensitivity / mechanism.grid
+
+
+def test_moments_without_a_term_for_rounding_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant, on a lattice so coarse that rounding is most of it."""
+    made = made_for(auxiliary(2))
+    sealed = replace(made.method, coarse=45)
+    bound = Fraction(consensus.vote_sensitivity(sealed.white, sealed.contrasts) * 2.0**-45) ** 2
+    rounded = sealed.mechanism(PROMISE, 7)
+    right, wrong = Fraction(rounded.sensitivity / rounded.grid) ** 2, 0
+    one_hot = np.eye(2, dtype=int)
+    for before, after in searched_ballots(made):
+        gap = sealed.moments_of(one_hot[before]) - sealed.moments_of(one_hot[after])
+        assert Fraction(int(np.sum(gap**2))) <= right
+        wrong += Fraction(int(np.sum(gap**2))) > bound
+    assert wrong > 0
+
+
+def test_rounded_sums_are_the_moments_of_all_votes() -> None:
+    """To within half a unit for each party, and the same model comes of them."""
+    made = made_for(auxiliary(3))
+    sealed, rng = made.method.coarsen(), np.random.default_rng(2)
+    ballots = [np.eye(3, dtype=int)[rng.integers(0, 3, 60)] for _ in range(7)]
+    rounded = sum(sealed.moments_of(each) for each in ballots)
+    mechanism, fine = sealed.mechanism(PROMISE, 7), made.method.mechanism(PROMISE, 7)
+    exact = np.array(made.method.statistic(sum(ballots), fine), dtype=float) * fine.grid
+    assert np.abs(rounded * mechanism.grid - exact).max() <= 3.5 * mechanism.grid
+    weights = sealed.weights(mechanism.mean(rounded.tolist()), mechanism)
+    expected = made.method.weights(fine.mean(made.method.statistic(sum(ballots), fine)), fine)
+    assert weights == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_ball_that_is_too_small_cannot_be_given() -> None:
+    """It is made of the tables, and so holds every honest vector."""
+    made = made_for(auxiliary(3)).method.coarsen()
+    assert made.domain.length <= 2**24
+    with pytest.raises(ParameterError):
+        _ = replace(made, coarse=0).domain
+    with pytest.raises(ParameterError):
+        replace(made, coarse=-1)

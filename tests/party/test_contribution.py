@@ -56,9 +56,9 @@ def contributions(draw: Any) -> Contribution:
             draw(st.lists(st.integers(0, 9), min_size=3 * n, max_size=3 * n))
         ).reshape(n, 3)
         return made(kind, counts, party=party, n_classes=3, n_persons=9)
-    return made(
-        kind, np.frombuffer(draw(st.binary(min_size=1, max_size=50)), dtype=np.uint8), party=party
-    )
+    content = np.frombuffer(draw(st.binary(min_size=1, max_size=50)), dtype=np.uint8)
+    more = {"n_persons": draw(st.integers(0, 2**38))} if kind is Kind.SEALED_SUM else {}
+    return made(kind, content, party=party, **more)
 
 
 @given(contributions())

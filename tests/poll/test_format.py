@@ -13,18 +13,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from ostraka.errors import FormatError, ParameterError
+from ostraka.errors import FormatError, OstrakaError, ParameterError
 from ostraka.ledger import Budget, Ledger
 from ostraka.mechanism import Rehearsal
 from ostraka.methods.base import Work
 from ostraka.party.contribution import Contribution, Kind
+from ostraka.party.sealed import open_share
 from ostraka.poll import Poll
 from ostraka.public.auxiliary import AuxiliarySet
 from ostraka.publishing import publish
+from ostraka.sealing import Opener
 from ostraka.tally import Tally
 from ostraka.tensors import canonical_json, read_tensors, write_tensors
 from tests.laws.cases import CASES, Case, D, M
 from tests.poll.made import private_poll, put, rewritten
+from tests.sealing.made import COORDINATOR, SERVERS
 
 FILES = Path(__file__).parent / "files"
 # A handful of parties is enough for a test, and said to be too few; that has tests of its own.
@@ -95,6 +98,43 @@ def test_format_5_stays_readable() -> None:
     Tally(poll).add(sent)
     samples, labels = Case("cells", 3).world()[0]
     assert poll.contribute(samples, labels, "ward 1") == sent
+
+
+def test_format_6_stays_readable() -> None:
+    """Sealed to two servers, with moments of votes."""
+    poll = Poll.load(FILES / "consensus-6.poll")
+    assert poll.promise.servers == SERVERS
+    sent = Contribution.load(FILES / "consensus-6.contribution")
+    Tally(poll).check(sent)
+    opener = Opener.of(COORDINATOR)
+    assert open_share(sent, opener, poll.domain.dimension).size == poll.domain.dimension
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"servers": None},
+        {"servers": {}},
+        {"servers": {"coordinator": {}, "trustee": {}}},
+        {"servers": {"coordinator": SERVERS.to_json()["coordinator"]}},
+        {"servers": dict.fromkeys(("coordinator", "trustee"), SERVERS.to_json()["trustee"])},
+        {"servers": dict(zip(("trustee", "coordinator"), ("x", "y")))},
+    ],
+    ids=str,
+)
+def test_servers_that_are_none(changed: dict[str, Any]) -> None:
+    """Nor is a poll read whose trustee has somebody else's sealing key."""
+    data = Case("cells", 2).poll(servers=SERVERS).to_bytes()
+    tensors, metadata = read_tensors(data, "poll")
+    content = json.loads(metadata["poll"])
+    content["promise"] |= changed
+    with pytest.raises(OstrakaError):
+        Poll.from_bytes(write_tensors(tensors, metadata | {"poll": canonical_json(content)}))
+    held = SERVERS.to_json()
+    held["trustee"]["sealing"] = held["coordinator"]["sealing"]
+    content["promise"]["servers"] = held
+    with pytest.raises(OstrakaError):
+        Poll.from_bytes(write_tensors(tensors, metadata | {"poll": canonical_json(content)}))
 
 
 @pytest.mark.parametrize("method", ["moments", "cells", "consensus", "refine", "auto"])

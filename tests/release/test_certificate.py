@@ -70,6 +70,33 @@ def test_json_comes_back_and_is_canonical(certificate: Certificate) -> None:
     assert json.loads(text)["format"] == 4
 
 
+@pytest.mark.parametrize("certificate", [MOMENTS, CELLS, WITH_DELTA], ids=["l2", "l1", "delta"])
+def test_two_servers_are_in_format_5_alone(certificate: Certificate) -> None:
+    """Without them a certificate keeps the form, and so the digest, that it always had."""
+    assert "servers" not in json.loads(certificate.to_json())
+    sealed = replace(certificate, servers=("a (key)", "b (key)"))
+    text = sealed.to_json()
+    assert Certificate.from_json(text) == sealed
+    assert json.loads(text)["format"] == 5
+    assert sealed.digest != certificate.digest
+    for words in ("coordinator, a (key), or the trustee, b (key), is honest", "Each of the two"):
+        assert words in str(sealed)
+    assert (sealed.n_noises, certificate.n_noises) == (2, 1)
+    for number, servers in ((4, ["a", "b"]), (5, []), (5, ["a"]), (5, ["a", "a"]), (5, "ab")):
+        content = json.loads(text) | {"format": number, "servers": servers}
+        with pytest.raises(FormatError):
+            Certificate.from_json(json.dumps(content))
+    content = json.loads(text)
+    del content["servers"]
+    with pytest.raises(FormatError):
+        Certificate.from_json(json.dumps(content))
+
+
+def test_a_minimiser_has_one_server() -> None:
+    with pytest.raises(ParameterError, match="none, for a minimiser"):
+        replace(SOFT, servers=("a", "b"))
+
+
 @every_one
 def test_nothing_in_it_can_have_come_from_private_data(certificate: Certificate) -> None:
     """The fields are a closed list: a new one has to be thought about here."""

@@ -155,7 +155,7 @@ def test_without_the_name_somebody_could_take_anothers_place(
     _, b = joined(service, "a", "b")
     as_a = Member("a", b.key, b.token)
 
-    def trusting(empty: Tally, party: str, content: bytes) -> Contribution:
+    def trusting(empty: Tally, party: str, content: bytes, secret: SecretKey) -> Contribution:
         return Contribution.from_bytes(content)
 
     monkeypatch.setattr(arrivals, "read_contribution", trusting)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 PANELS = {
-    "Take part in a poll": ("poll", "contribute", "release", "evaluate"),
+    "Take part in a poll": ("poll", "contribute", "release", "evaluate", "trustee"),
     "Run or use a service": (
         "serve",
         "invite",
@@ -40,7 +40,7 @@ MISSING = (
     "The command line needs a few more packages. Install them with: pip install 'ostraka[cli]'"
 )
 FOR_SERVICES = "A service needs more packages. Install them with: pip install 'ostraka[service]'"
-SPENDS = (["learn"], ["release"], ["close"])
+SPENDS = (["learn"], ["release"], ["close"], ["trustee"])
 SERVES = (["serve"], ["backup"], ["restore"])
 STOPPED = (
     "Interrupted. No file was left half-written; finished parts are kept, and the same command "

@@ -40,6 +40,14 @@ def close(
             of="name",
         ),
     ] = None,
+    request: Annotated[
+        Path | None,
+        option(None, "Of a poll with a trustee: where to write what it is asked.", of="file"),
+    ] = None,
+    answer: Annotated[
+        Path | None,
+        option(None, "Of a poll with a trustee: what it has answered.", of="file"),
+    ] = None,
     yes: Annotated[bool, YES] = False,
     force: Annotated[bool, FORCE] = False,
     plain: Annotated[bool, PLAIN] = False,
@@ -50,16 +58,25 @@ def close(
     If too few have contributed, or somebody cannot pay, nothing happens and the poll stays open. If
     anything is interrupted, the same command goes on: nobody is charged twice, and noise is drawn
     once.
+
+    Of a poll with a trustee this takes two runs: one with --request, and, when the trustee has
+    answered, one with --answer.
     """
     from ostraka.errors import BudgetError, ParameterError
-    from ostraka.files import check_new, check_writable
+    from ostraka.files import check_new, check_writable, read_regular
+    from ostraka.tensors import LARGEST_FILE
 
+    if request is not None:
+        check_new(request, force)
     if out is not None:
         check_new(out, force)
         check_writable(out)
     member, where = at_poll(site, address, "admin", plain=plain)
     with member.session() as (member, client):
         state = client.poll(where.digest)
+        if (request or answer) is not None and not state.facts.get("servers"):
+            allowed = "nothing: this poll has no trustee"
+            raise ParameterError("--request, --answer", got=str(request or answer), allowed=allowed)
         if state.state == "open":
             _say_what(state, leave_out or [])
             question = "Close it, charge everybody, and release? This cannot be undone."
@@ -72,6 +89,11 @@ def close(
         except BudgetError:
             _say_poor(client, state)
             raise
+        if state.facts.get("servers"):
+            if answer is None:
+                ask_trustee(client, where.digest, request)
+                return
+            client.answer(where.digest, read_regular(answer, "answer", LARGEST_FILE))
         _wait(client, where.digest)
         if out is None:
             where_ = poll_address(client, where.digest)
@@ -87,6 +109,28 @@ def close(
     signature.save(path_of(out))
     cost = f"{price(release)} Every one was charged at the service."
     print_answers({"Wrote": f"{out}, signed in {path_of(out)}", **answers(release, out, cost)})
+
+
+def ask_trustee(client: Client, digest: str, path: Path | None) -> None:
+    """Write what the trustee is asked, and say what comes next."""
+    from ostraka.files import write_atomically
+
+    where = poll_address(client, digest)
+    if path is None:
+        typer.echo(
+            "Closed. It waits for its trustee. What next? "
+            f"ostraka close {where} --request NAME.request"
+        )
+        return
+    write_atomically(path, client.request(digest))
+    print_answers(
+        {
+            "Wrote": f"{path}. Nothing was drawn yet.",
+            "What next?": "Send it to the trustee, who runs: ostraka trustee answer "
+            f"{path.name} --out {path.stem}.answer. Then run: ostraka close {where} --answer "
+            f"{path.stem}.answer --out {path.stem}.ostraka",
+        }
+    )
 
 
 def _say_what(state: PollState, leave_out: list[str]) -> None:

@@ -223,10 +223,12 @@ def _answer_file(
     written = "Nothing was written."
     if out is not None and not check:
         made.contribution.save(out, overwrite=True)  # asked before
-        written = (
-            f"Wrote {out}. Send it to the coordinator, on a protected channel: it is made of your "
-            "data. You hear of the result when enough parties have sent theirs."
+        how = (
+            "Send it to the coordinator: neither server can read it alone."
+            if poll.is_sealed
+            else "Send it to the coordinator, on a protected channel: it is made of your data."
         )
+        written = f"Wrote {out}. {how} You hear of the result when enough parties have sent theirs."
     report(poll, made, {"And my own rules?": allowed, "What next?": written})
     made.warn()
 
@@ -403,7 +405,10 @@ def report(poll: Poll, made: Made, more: dict[str, str]) -> None:
     sent = made.contribution
     size, kind = len(sent.to_bytes()), "vote" if sent.of_votes else "whole number"
     kind = "byte" if poll.private_auxiliary else kind
-    what = f"{sent.values.size:,} {kind if sent.values.size == 1 else kind + 's'}"
+    number = poll.domain.dimension if sent.is_sealed else sent.values.size
+    what = f"{number:,} {kind if number == 1 else kind + 's'}"
+    if sent.is_sealed:
+        what += " in two halves, each of which looks like chance"
     if sent.n_persons is not None:
         what += f" and the number of persons, {sent.n_persons:,}"
     asked = describe(poll)

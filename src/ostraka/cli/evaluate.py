@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from ostraka.cli.help import DATA, OUTPUT, examples, option
-from ostraka.cli.options import EPSILON, FORCE, LEAST_PARTIES, ROLL
+from ostraka.cli.options import COORDINATOR, EPSILON, FORCE, LEAST_PARTIES, ROLL, TRUSTEE
 from ostraka.cli.screen import console, print_answers, print_mind
+from ostraka.cli.sealed import read_servers
 
 EXAMPLES = examples(
     "ostraka evaluate model.ostraka --epsilon 1 --parties 40 --out check.poll",
@@ -43,6 +44,8 @@ def evaluate(
     roll: Annotated[Path | None, ROLL] = None,
     epsilon: Annotated[float, EPSILON],
     least_parties: Annotated[int, LEAST_PARTIES] = 2,
+    trustee: Annotated[Path | None, TRUSTEE] = None,
+    coordinator: Annotated[Path | None, COORDINATOR] = None,
     out: Annotated[Path, option(OUTPUT, "Where to write the poll.", of="file")],
     title: Annotated[
         str, option(OUTPUT, "One line that says what the poll is about.", of="text")
@@ -64,6 +67,7 @@ def evaluate(
 
     check_new(out, force)
     check_distinct(out, (file, roll), "the release or the roll")
+    servers = read_servers(trustee, coordinator)
     poll = Poll.evaluate(
         Release.load(file),
         epsilon=epsilon,
@@ -72,6 +76,7 @@ def evaluate(
         roll=None if roll is None else names_in(roll),
         least_parties=least_parties,
         title=title,
+        servers=servers,
     )
     poll.save(out, overwrite=True)  # asked before
     print_answers(describe(poll, str(out)))

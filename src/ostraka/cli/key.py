@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ostraka.cli.help import Command, Group, examples
+from ostraka.cli.help import Command, Group, examples, option
+from ostraka.cli.options import FORCE
 from ostraka.cli.screen import print_answers
 
 app = typer.Typer(
@@ -51,3 +52,34 @@ def show(
     from ostraka.signing import SecretKey
 
     typer.echo(str(SecretKey.load(file).public))
+
+
+@app.command(
+    cls=Command,
+    epilog=examples('ostraka key card coordinator.key --name "St. Mary" --out coordinator.card'),
+)
+def card(
+    file: Annotated[Path, typer.Argument(help="A secret key, as written by `key create`.")],
+    *,
+    name: Annotated[str, option(None, "How people call you.", of="name")],
+    out: Annotated[Path, option(None, "Where to write the card.", of="file")],
+    force: Annotated[bool, FORCE] = False,
+) -> None:
+    """Write a card: your name and keys, for polls in which parties seal one half of what they send
+    to you, and the other half to a trustee. Anybody may see it.
+    """
+    from ostraka.files import check_distinct, check_new
+    from ostraka.sealing import Card
+    from ostraka.signing import SecretKey
+
+    check_new(out, force)
+    check_distinct(out, (file,), "the key")
+    made = Card.of(name, SecretKey.load(file))
+    made.save(out, overwrite=True)  # asked before
+    print_answers(
+        {
+            "Wrote": f"{out}, the card of {made}.",
+            "What next?": "Make a poll with it: ostraka poll create ... --coordinator "
+            f"{out} --trustee CARD",
+        }
+    )

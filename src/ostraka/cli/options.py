@@ -176,6 +176,17 @@ MODEL_OUT = option(OUTPUT, "Where to write the model with its certificate.", of=
 REDRAW = option(
     OUTPUT, "Only draw the figure again, from results.csv in --out; measure nothing.", "--redraw"
 )
+TRUSTEE = option(
+    PROMISE,
+    "The card of a second server, by `ostraka trustee init`: parties seal what they send, so that "
+    "neither server alone can read it.",
+    of="card",
+)
+COORDINATOR = option(
+    PROMISE,
+    "With --trustee: your own card, by `ostraka key card`. With --server, the service has one.",
+    of="card",
+)
 FORCE = option(OUTPUT, "Replace an existing file.", "--force")
 SITE = option(
     None,

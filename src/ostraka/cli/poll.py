@@ -24,6 +24,7 @@ from ostraka.cli.options import (
     CALIBRATION,
     CLASSES,
     COLUMNS,
+    COORDINATOR,
     DELTA,
     DROP,
     EPSILON,
@@ -45,8 +46,10 @@ from ostraka.cli.options import (
     START,
     STUDENT,
     SVMLIGHT_COLUMNS,
+    TRUSTEE,
 )
 from ostraka.cli.screen import console, print_answers, print_mind
+from ostraka.cli.sealed import read_servers
 
 if TYPE_CHECKING:
     from ostraka.client import Membership
@@ -135,6 +138,8 @@ def create(
         ),
     ] = None,
     least_parties: Annotated[int, LEAST_PARTIES] = 2,
+    trustee: Annotated[Path | None, TRUSTEE] = None,
+    coordinator: Annotated[Path | None, COORDINATOR] = None,
     method: Annotated[MethodName, option(METHOD, METHODS, of="method")] = AUTO,
     noise: Annotated[NoiseName, NOISE] = ANY_NOISE,
     shift: Annotated[bool, SHIFT] = False,
@@ -180,6 +185,7 @@ def create(
     if out is not None:
         check_new(out, force)
     member = None if server is None else member_of(site, server, "admin", plain=plain)
+    servers = read_servers(trustee, coordinator, member)
     first = None if start is None else Release.load(start)
     asked = None if roll is None else names_in(roll)
     auxiliary, read = _auxiliary(
@@ -217,6 +223,7 @@ def create(
             start=first,
             lambda_=lambda_,
             calibration=None if calibration is None else calibration.value,
+            servers=servers,
         )
     if out is not None:
         poll.save(out, overwrite=True)  # asked before

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,7 @@ import typer
 from ostraka.cli.help import DATA, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import FORCE, LEDGER, MODEL_OUT, TRUST
 from ostraka.cli.screen import print_answers, print_mind
+from ostraka.cli.sealed import add_up, check_given
 from ostraka.cli.sign import check_place, write_signature
 
 if TYPE_CHECKING:
@@ -20,10 +23,12 @@ if TYPE_CHECKING:
     from ostraka.release import Release
     from ostraka.signing import SecretKey
     from ostraka.tally import Tally
+    from ostraka.trustee import Asking, Joining
 
 EXAMPLES = examples(
     "ostraka release stroke.poll inbox/ --check",
     "ostraka release stroke.poll inbox/ --ledger budgets.db --out model.ostraka",
+    "ostraka release stroke.poll inbox/ --key coordinator.key --request stroke.request",
 )
 FEW = 100
 RUN_FIRST = (
@@ -79,6 +84,19 @@ def release(
             of="file",
         ),
     ] = None,
+    request: Annotated[
+        Path | None,
+        option(
+            DATA,
+            "Of a poll with a trustee: where to write the request to it; with --answer, the one "
+            "that was answered.",
+            of="file",
+        ),
+    ] = None,
+    answer: Annotated[
+        Path | None,
+        option(DATA, "Of a poll with a trustee: what it has answered.", of="file"),
+    ] = None,
     force: Annotated[bool, FORCE] = False,
 ) -> None:
     """Check every contribution, list who is in, missing or refused (and why), then charge and
@@ -94,6 +112,7 @@ def release(
     from ostraka.errors import InputError, ParameterError
     from ostraka.poll import Poll
     from ostraka.signing import SecretKey
+    from ostraka.tally import Tally
 
     if inbox.is_file() and not file.is_dir():
         raise InputError(
@@ -107,7 +126,8 @@ def release(
         )
     if recover and (ledger is None or check or again):
         raise ParameterError("--recover", got="alone", allowed="with --ledger and --out")
-    if out is None and not check:
+    asks = request is not None and answer is None
+    if out is None and not check and not asks:
         raise ParameterError("--out", got=None, allowed="where to write the model; or else --check")
     if out is not None:
         _check_out(out, force, file, ledger, key)
@@ -116,7 +136,17 @@ def release(
         check_place(out, key, secret, force=force, others=(file, ledger))
     poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
-    tally = _count(poll, inbox, trust or [], console)
+    check_given(poll, secret, request, answer)
+    tally = Tally(poll)
+    if secret is not None and poll.is_sealed:
+        place = None if check and answer is None else request
+        counted = partial(_count, poll, inbox, console, ())
+        joined = add_up(poll, secret, place, answer, counted)
+        if joined is None:
+            return
+        tally = joined
+    else:
+        _count(poll, inbox, console, trust or (), tally)
     if ledger is not None and not again and not check and out is not None:
         resumed = _resume(poll, tally, ledger, out, recover)
         if resumed is not None:
@@ -241,7 +271,13 @@ def _attach_private(poll: Poll, auxiliary: Path | None) -> Poll:
     return poll.with_auxiliary(own)
 
 
-def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally:
+def _count(
+    poll: Poll,
+    inbox: Path,
+    console: Console,
+    trust: Sequence[str],
+    counting: Tally | Asking | Joining,
+) -> None:
     """Everything in the folder, counted or refused by name."""
     from rich.markup import escape
 
@@ -249,11 +285,10 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
     from ostraka.errors import FormatError, InputError, OtherPollError
     from ostraka.party.contribution import Contribution
     from ostraka.progress import watch
-    from ostraka.tally import Tally
 
     files = sorted(path for path in inbox.iterdir() if not path.name.startswith("."))
     tables = {path for path in files if is_named_like_table(path)}
-    tally, refused, came = Tally(poll), [], dict[str, Path]()
+    refused, came = [], dict[str, Path]()
     contradicted, elsewhere = [], 0
     for path in watch("Counting", console.is_terminal)(files, len(files)):
         try:
@@ -264,7 +299,7 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
                 if not same:
                     contradicted.append((given.party, counted.name, path.name))
                 raise InputError(_again(given.party, counted, same), "Leave one of the two.")
-            tally.add(poll.open(given, trust))
+            counting.add(poll.open(given, trust))
             came[given.party] = path
         except (FormatError, InputError) as error:
             elsewhere += isinstance(error, OtherPollError)
@@ -280,10 +315,11 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
         raise InputError(f"The folder {inbox} holds tables, not contributions.", RUN_FIRST)
     expected = f" of about {poll.expected_units:,}" if poll.promise.protects == "party" else ""
     console.print(
-        f"[green]In[/]: {len(tally.names):,}{expected}{_list(sorted(tally.names, key=_by_number))}"
+        f"[green]In[/]: {len(counting.names):,}{expected}"
+        f"{_list(sorted(counting.names, key=_by_number))}"
     )
     if poll.roll is not None:
-        console.print(f"[yellow]Missing[/]: {len(tally.missing):,}{_list(tally.missing)}")
+        console.print(f"[yellow]Missing[/]: {len(counting.missing):,}{_list(counting.missing)}")
     console.print(f"[red]Refused[/]: {len(refused):,}")
     for why in dict.fromkeys(why for _, why in refused):
         names = [name for name, reason in refused if reason == why]
@@ -294,7 +330,6 @@ def _count(poll: Poll, inbox: Path, trust: list[str], console: Console) -> Tally
             f"Party {party} sent two contributions with other numbers: {one} and {other}.",
             "Ask the party which one counts, and take the other one out of the folder.",
         )
-    return tally
 
 
 def _again(party: str, counted: Path, same: bool) -> str:

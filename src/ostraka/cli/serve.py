@@ -83,6 +83,10 @@ def serve(
     workers: Annotated[
         int, option(REACH, "How many processes answer, on one port.", of="number")
     ] = 1,
+    name: Annotated[
+        str,
+        option(REACH, "How people call it, where a poll has a trustee, too.", of="name"),
+    ] = "coordinator",
     rate: Annotated[
         float,
         option(REACH, "Requests a second that one token may make for long.", of="number"),
@@ -142,6 +146,7 @@ def serve(
         epsilon=epsilon,
         delta=delta,
         protects=protects,
+        name=name,
         rate=rate,
         grid=grid,
         issuer=oidc_issuer,

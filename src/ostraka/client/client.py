@@ -196,6 +196,14 @@ class Client:
         signature = self._request("GET", f"polls/{digest}/release/signature")
         return content, Signature.from_bytes(signature)
 
+    def request(self, digest: str) -> bytes:
+        """What the trustee of a sealed poll is asked."""
+        return self._request("GET", f"polls/{digest}/request")
+
+    def answer(self, digest: str, content: bytes) -> PollState:
+        """Hand in what the trustee has answered."""
+        return self._value("PUT", f"polls/{digest}/answer", PollState.read, content=content)
+
     def contribute(self, digest: str, upload: bytes) -> Receipt:
         """Send a contribution, signed and salted."""
         path = f"polls/{digest}/contribution"

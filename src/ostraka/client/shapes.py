@@ -7,6 +7,7 @@ from typing import Any, Self, final
 
 from ostraka.exchange.code import JoinCode, admission
 from ostraka.exchange.succession import Succession
+from ostraka.sealing import Card
 from ostraka.signing import PublicKey
 
 __all__ = [
@@ -56,6 +57,7 @@ class Identity:
     key: PublicKey
     earlier: tuple[Succession, ...]
     archive: bool = False
+    card: Card | None = None
 
     @classmethod
     def read(cls, held: Any) -> Self:
@@ -69,7 +71,8 @@ class Identity:
             for one in held["earlier"]
         )
         key = PublicKey.parse(_text(held["key"]))
-        return cls(key=key, earlier=tuple(links), archive=_is_so(held["archive"]))
+        archive, card = _is_so(held["archive"]), Card.from_json(held["card"])
+        return cls(key=key, earlier=tuple(links), archive=archive, card=card)
 
 
 @final

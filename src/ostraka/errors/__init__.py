@@ -24,6 +24,8 @@
     │   ├── SizeError                       more bytes than there can be
     │   ├── RateError                       more requests than one sender may make
     │   ├── SignatureError                  a file that was changed, or is by somebody else
+    │   ├── SealError                       an envelope for another server, poll or party
+    │   │   └── KeyMismatchError            another key than the one that was sealed to
     │   └── WrongTypeError (also a TypeError) another kind of object than is needed
     ├── FormatError (also a ValueError)     a file or message that is not what it says it is
     ├── DownloadError (also an OSError)     a public data set that could not be fetched
@@ -53,6 +55,8 @@ from ostraka.errors.files import (
     ClassifierFileError,
     DownloadError,
     FormatError,
+    KeyMismatchError,
+    SealError,
     SignatureError,
     naming_file,
 )
@@ -75,6 +79,7 @@ from ostraka.errors.given import (
     WrongTypeError,
     count,
     number,
+    printable,
 )
 from ostraka.errors.root import InputError, OstrakaError, nothing_spent
 from ostraka.errors.service import (
@@ -130,6 +135,7 @@ __all__ = [
     "NOTHING_HAPPENED",
     "number",
     "count",
+    "printable",
     "list_names",
     "naming_file",
     "place_of",
@@ -145,6 +151,8 @@ __all__ = [
     "RateError",
     "ServiceError",
     "SignatureError",
+    "SealError",
+    "KeyMismatchError",
     "LedgerWarning",
     "PrivacyWarning",
     "InputWarning",

@@ -15,6 +15,7 @@ from ostraka.errors.files import (
     ClassifierFileError,
     DownloadError,
     FormatError,
+    SealError,
     SignatureError,
 )
 from ostraka.errors.given import (
@@ -87,6 +88,7 @@ CODES: Final[dict[type[Exception], Codes]] = {
     ServiceError: Codes(35, 502),
     RateError: Codes(36, 429),
     SizeError: Codes(37, 413),
+    SealError: Codes(38, 422),
     BudgetError: Codes(40, 409),
     LedgerError: Codes(41, 503),
     ValueError: Codes(19, 500),

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from ostraka.errors.root import InputError, OstrakaError
 from ostraka.errors.words import one_line
 
-__all__ = ["FormatError", "naming_file", "ClassifierFileError", "SignatureError", "DownloadError"]
+__all__ = [
+    "FormatError",
+    "naming_file",
+    "ClassifierFileError",
+    "SignatureError",
+    "SealError",
+    "KeyMismatchError",
+    "DownloadError",
+]
 
 LONGEST_PROBLEM = 1000
 """What is wrong is said with parts of the file, which may be of any length."""
@@ -46,6 +54,30 @@ class ClassifierFileError(InputError):
 
 class SignatureError(InputError):
     """A file that was changed, or that is not by whom it should be."""
+
+
+class SealError(InputError):
+    """An envelope that is for another server, poll or party, or that was changed."""
+
+    def __init__(self, party: str, role: str) -> None:
+        self.party, self.role = party, role
+        super().__init__(
+            f"What party {party} has sealed to the {role} does not open: it was changed, or sealed "
+            "for something else.",
+            "Ask the party to contribute to this poll again.",
+        )
+
+
+class KeyMismatchError(SealError):
+    """Another key than the one that parties have sealed to."""
+
+    def __init__(self, got: str, wanted: str) -> None:
+        self.party, self.role, self.got, self.wanted = "", "coordinator", got, wanted
+        InputError.__init__(
+            self,
+            f"Parties have not sealed what they sent to the key {got}.",
+            f"Give the secret key of {wanted}.",
+        )
 
 
 class DownloadError(OstrakaError, OSError):

@@ -16,6 +16,7 @@ __all__ = [
     "WrongTypeError",
     "number",
     "count",
+    "printable",
     "ShapeError",
     "NonFiniteError",
     "EntryError",
@@ -93,6 +94,14 @@ def count(name: str, given: Any, least: int, most: int | None = None) -> int:
             + (f", up to {most}" if most is not None else ""),
         )
     return value
+
+
+def printable(what: str, given: object, longest: int) -> str:
+    """`given`, if it is text that a terminal shows as it is."""
+    if not (isinstance(given, str) and len(given) <= longest and given.isprintable()):
+        allowed = f"printable text of up to {longest} characters"
+        raise ParameterError(what, got=given, allowed=allowed)
+    return given
 
 
 class ShapeError(InputError):

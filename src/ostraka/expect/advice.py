@@ -54,7 +54,7 @@ def few(poll: Poll, n_units: int) -> str | None:
     """What to say if far fewer came than a poll was made for."""
     if n_units >= ENOUGH * poll.expected_units:
         return None
-    unit, off = poll.promise.protects, share_deviation(max(1, n_units), poll.promise.epsilon)
+    unit, off = poll.promise.protects, share_deviation(max(1, n_units), poll.promise.felt_epsilon)
     much = "by half and more" if off > 0.5 else f"by about {off:.2g}"
     if poll.judged is not None:
         return (

@@ -9,6 +9,7 @@ from ostraka.expect.planner import noise_to_signal
 from ostraka.expect.unit import drowns, share_deviation
 from ostraka.methods.parts import method_parts
 from ostraka.party.contribution import HEADER, Kind, payload_bytes
+from ostraka.party.sealed import sealed_bytes
 from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.columns import Category, Column
@@ -51,7 +52,7 @@ def _sentence(text: str) -> str:
 
 def facts(poll: Poll) -> dict[str, Any]:
     """The same as plain values."""
-    mechanism = poll.mechanism(poll.expected_units)
+    mechanism, servers = poll.mechanism(poll.expected_units), poll.promise.servers
     return {
         "title": poll.title,
         "digest": poll.digest,
@@ -67,6 +68,7 @@ def facts(poll: Poll) -> dict[str, Any]:
         "expected": poll.expected_units,
         "roll": None if poll.roll is None else list(poll.roll),
         "sends": say_sent(poll),
+        "servers": None if servers is None else list(servers.names),
         "numbers": _n_numbers(poll),
         "bytes": contribution_bytes(poll),
         "auxiliary_samples": poll.auxiliary_samples,
@@ -91,8 +93,11 @@ def contribution_bytes(poll: Poll) -> int | None:
     """How long a contribution is, but for the party's name; None for a classifier file."""
     if poll.private_auxiliary:
         return None
+    if poll.is_sealed:
+        return HEADER.size + sealed_bytes(int(poll.domain.dimension))
     of_persons = poll.promise.protects == "person"
-    one, many = (Kind.BALLOT, Kind.BALLOTS) if poll.votes else (Kind.VECTOR, Kind.VECTORS)
+    votes = isinstance(poll.domain, Ballots)
+    one, many = (Kind.BALLOT, Kind.BALLOTS) if votes else (Kind.VECTOR, Kind.VECTORS)
     kind = many if of_persons else one
     return HEADER.size + payload_bytes(kind, _n_numbers(poll) or 0, len(poll.task.classes))
 
@@ -162,8 +167,9 @@ def _leaves(poll: Poll) -> str:
         )
     kind = "vote" if isinstance(poll.domain, Ballots) else "whole number"
     numbers = _count(_n_numbers(poll) or 0, kind)
+    halves = ", in two halves, each of which looks like chance" if poll.is_sealed else ""
     return (
-        f"{say_sent(poll)}: {numbers}, about {_show_size(size)}, and its "
+        f"{say_sent(poll)}: {numbers}{halves}, about {_show_size(size)}, and its "
         f"name. No row, no column, no file of yours.{_keeps_back(poll)}"
     )
 
@@ -235,6 +241,12 @@ def _as_expected(poll: Poll) -> tuple[int, int | None]:
 def _next(poll: Poll, file: str) -> str:
     rows = "--model mine.onnx" if poll.private_auxiliary else "mine.csv --label-column COLUMN"
     rows += " --person-column COLUMN" if poll.promise.protects == "person" else ""
+    if poll.is_sealed:
+        return (
+            f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, "
+            f"and sends that file. The coordinator then runs: ostraka release {file} INBOX --key "
+            "FILE --request NAME.request, and sends that to the trustee"
+        )
     return (
         f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, and "
         f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out "
@@ -248,6 +260,13 @@ def _trusts(poll: Poll) -> str:
         "the coordinator, who sees what each party sends, adds it up and adds the noise; nobody "
         "else sees it"
     )
+    if poll.promise.servers is not None:
+        one, other = poll.promise.servers.names
+        text = (
+            f"either the coordinator, {one}, or the trustee, {other}: one of them is enough. Each "
+            "gets one half, which tells it nothing, and adds noise of its own before they put "
+            "their sums together. Compare these keys with what the two have published"
+        )
     if poll.promise.protects == "person":
         text += ". Every holder is trusted to bound what each of its own persons adds"
     return text
@@ -274,7 +293,7 @@ def _expect(poll: Poll) -> str:
             "be learnt without privacy, beyond naming the commonest class. A release says how "
             "often its model is right."
         )
-    off = share_deviation(poll.expected_units, poll.promise.epsilon)
+    off = share_deviation(poll.expected_units, poll.promise.felt_epsilon)
     return (
         f"the noise would move the share of a class by about {off:.2g}; below 0.2 there is room "
         "for a model"

@@ -21,7 +21,6 @@ from typing import final
 
 import numpy as np
 
-from ostraka.mechanism.laws import variance
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Method, Options, Watch
 from ostraka.methods.cells import Cells
@@ -136,5 +135,4 @@ def _noise_to_signal(method: Method, mechanism: Mechanism, auxiliary: AuxiliaryS
         return ratios
     assert isinstance(method, Cells)
     masses = np.bincount(method.assigned, minlength=len(method.centres)) / auxiliary.n_samples
-    deviation = math.sqrt(variance(mechanism.law)) * mechanism.grid / mechanism.divisor
-    return np.sort(deviation / np.maximum(masses, 1.0 / auxiliary.n_samples))
+    return np.sort(mechanism.deviation / np.maximum(masses, 1.0 / auxiliary.n_samples))

@@ -31,7 +31,7 @@ def share_deviation(n_units: int, epsilon: float) -> float:
 def drowns(poll: Poll) -> str | None:
     """What to say of a poll whose noise leaves little of any model; None if it leaves enough."""
     n, epsilon, unit = poll.expected_units, poll.promise.epsilon, poll.promise.protects
-    off = share_deviation(n, epsilon)
+    off = share_deviation(n, poll.promise.felt_epsilon)
     if off <= TOO_MUCH:
         return None
     whole = f"one {unit}" if unit != "party" else "a whole party"
@@ -48,9 +48,10 @@ def advise_unit(poll: Poll, n_parties: int, samples_each: int) -> str | None:
     None if there is nothing to say.
     """
     epsilon, unit = poll.promise.epsilon, poll.promise.protects
+    felt = poll.promise.felt_epsilon
     if drowns(poll) is not None:
         n_rows = n_parties * samples_each
-        of_rows = share_deviation(n_rows, epsilon)
+        of_rows = share_deviation(n_rows, felt)
         if unit != "party" or of_rows > TOO_MUCH:
             return "More parties, or a larger ε, would help."
         return (
@@ -59,7 +60,7 @@ def advise_unit(poll: Poll, n_parties: int, samples_each: int) -> str | None:
             f"{plural('row', n_rows)} in all the noise would move a share by about {of_rows:.2g} "
             "only."
         )
-    if unit == "person" and share_deviation(n_parties, epsilon) <= TOO_MUCH:
+    if unit == "person" and share_deviation(n_parties, felt) <= TOO_MUCH:
         return (
             f"{plural('party', n_parties)} may be enough to protect whole parties at ε = "
             f"{epsilon:g}, which promises more: try --protects party."

@@ -33,11 +33,12 @@ from ostraka.errors import (
     ParameterError,
     WrongTypeError,
     nothing_spent,
+    printable,
 )
 from ostraka.ledger.amounts import Amount, Budget, Cost
 from ostraka.ledger.sqlite import SqliteFile
 from ostraka.ledger.storage import DIGEST, LONGEST_NOTE, Account, Charge, Rows, Storage
-from ostraka.party.names import canonical, canonical_list, printable
+from ostraka.party.names import canonical, canonical_list
 
 if TYPE_CHECKING:
     from ostraka.release.certificate import Certificate

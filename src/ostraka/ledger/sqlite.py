@@ -25,12 +25,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, final
 
-from ostraka.errors import FormatError, InputError, LedgerError, ParameterError, number
+from ostraka.errors import FormatError, InputError, LedgerError, ParameterError, number, printable
 from ostraka.files import check_folder, foreign_kind
 from ostraka.ledger.amounts import Amount, Cost, Kind, exact_number, exact_text
 from ostraka.ledger.sqlite_schema import VERSION, check_marks, check_schema, lay_out, upgrade
 from ostraka.ledger.storage import DIGEST, LONGEST_NOTE, Account, Charge, Rows
-from ostraka.party.names import printable
 
 __all__ = ["NO_LEDGER", "PATIENCE", "SqliteFile"]
 

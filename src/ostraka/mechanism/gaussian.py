@@ -112,7 +112,7 @@ class RoundedGaussian:
     def publish(self, values: Sequence[int], source: Source) -> list[int]:
         """The values with noise: exactly from `Entropy`, in doubles from a `Rehearsal`."""
         whole = whole_numbers(values, self.dimension)
-        return [q + z for q, z in zip(whole, self._draw(source), strict=True)]
+        return [q + z for q, z in zip(whole, self.noise(source), strict=True)]
 
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> NDArray[np.float64]:
         """Draw `n_draws` noise vectors in doubles, as rows: for experiments, without a promise.
@@ -123,7 +123,8 @@ class RoundedGaussian:
             self.scale * generator.standard_normal((count("n_draws", n_draws, 1), self.dimension))
         )
 
-    def _draw(self, source: Source) -> list[int]:
+    def noise(self, source: Source) -> list[int]:
+        """Noise alone."""
         if isinstance(source, Rehearsal):
             return [int(z) for z in self.rehearse(source.generator, 1)[0].tolist()]
         # Any other object with a method `bits` would take the exact path without using the

@@ -8,21 +8,23 @@
 | Δ₁     | `l1_sensitivity` | neighbours' q differ by at most this in L1, counted in lattice units |
 | ε      | `epsilon`        | Δ₁/s, rounded up                                                     |
 
-Guarantee: `publish` with `Entropy` is ε-differentially private with δ = 0.
-Proof: `laplace.proof.md`.
+Guarantee: `publish` with `Entropy` is ε-differentially private with δ = 0. `noise` has exactly this
+law on all integers. Proof: `laplace.proof.md`.
 
 Source: Ghosh, Roughgarden, Sundararajan 2012 (the law); Canonne, Kamath, Steinke 2020,
 section 5.2 (the exact sampler), in OpenDP's implementation.
 
 Why not draw the noise first and add q here: OpenDP saturates its results at the ends of 64 bits.
-Applied to q + Z that is post-processing; applied to Z alone it would not be. So q goes in.
+Applied to q + Z that is post-processing; applied to Z alone it would not be. So q goes in, but
+where sums are made modulo 2⁶⁴: there `noise` draws anew what lies beyond a bound, which is as far
+beyond it as the law is from 0.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self, final
@@ -83,6 +85,17 @@ class DiscreteLaplace:
             raise ParameterError("source", got=source, allowed="Entropy() or Rehearsal(seed)")
         return [int(noisy) for noisy in _measurement(self)(whole)]
 
+    def noise(self, source: Source) -> list[int]:
+        """Z alone, of any size."""
+        if type(source) is not Entropy:
+            raise ParameterError("source", got=source, allowed="Entropy()")
+        found = _measurement(self)([0] * self.dimension)
+        alone = DiscreteLaplace(scale=self.scale, dimension=1)
+        return [settle_far(int(z), VALUE_BOUND, alone._draw_one) for z in found]
+
+    def _draw_one(self) -> int:
+        return int(_measurement(self)([0])[0])
+
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> NDArray[np.float64]:
         """Draw `n_draws` noise vectors in doubles, as rows: for experiments, without a promise.
 
@@ -96,6 +109,22 @@ class DiscreteLaplace:
         first, second = np.floor(self.scale * exponentials)
         noise: NDArray[np.float64] = first - second
         return noise
+
+
+def settle_far(z: int, bound: int, draw: Callable[[], int]) -> int:
+    """z, if it is nearer to 0 than `bound`.
+
+    Otherwise only its sign is taken, since it may be saturated; how far it lies beyond the bound is
+    drawn anew, and has the law of a draw that is not negative.
+    """
+    beyond = 0
+    while abs(z) >= bound:
+        sign = 1 if z > 0 else -1
+        beyond += sign * bound
+        z = draw()
+        while z * sign < 0:
+            z = draw()
+    return beyond + z
 
 
 def round_up(exact: Fraction) -> float:

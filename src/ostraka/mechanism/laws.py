@@ -63,8 +63,12 @@ class UnitL2:
 
     def publish(self, values: Exact, source: Entropy | Rehearsal) -> Exact:
         """The values with noise."""
-        noise = L2Noise(scale=self.scale, spacing=1.0, dimension=self.dimension).draw(source)
-        return [q + int(z) for q, z in zip(values, noise, strict=True)]
+        return [q + z for q, z in zip(values, self.noise(source), strict=True)]
+
+    def noise(self, source: Entropy | Rehearsal) -> Exact:
+        """Noise alone."""
+        drawn = L2Noise(scale=self.scale, spacing=1.0, dimension=self.dimension).draw(source)
+        return [int(z) for z in drawn]
 
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> Array:
         """Noise vectors as rows, without a promise."""

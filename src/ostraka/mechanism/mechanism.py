@@ -4,10 +4,12 @@
     S       sensitivity   how far one protected unit moves the vector, in the law's norm
     g       grid          what one unit of the lattice is worth, a power of two
     M       divisor       what a sum is divided by afterwards; 1 where the vector is the result
+    n       n_noises      how many servers add such noise, each of them all of it
     ν       deviation     standard deviation of one coordinate of what is released
 
 Guarantee (mechanism.proof.md): if the vectors of two neighbouring worlds are at most S apart, what
-`draw` returns has the privacy loss that the law was made for. M is public, and only a divisor.
+`draw` returns has the privacy loss that the law was made for. M is public, and only a divisor. So
+has what `hide` returns, of a vector modulo 2⁶⁴.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from ostraka.mechanism.gaussian import RoundedGaussian
 from ostraka.mechanism.laplace import DiscreteLaplace
 from ostraka.mechanism.laws import Exact, Law, UnitL2, variance
 from ostraka.release.certificate import Particular
+from ostraka.sealing.shares import Share, wrap
 from ostraka.solve.losses import Array
 
 __all__ = ["Mechanism"]
@@ -51,6 +54,7 @@ class Mechanism:
     divisor: int
     coordinates: str
     particular: Particular
+    n_noises: int = 1
 
     @property
     def dimension(self) -> int:
@@ -82,15 +86,32 @@ class Mechanism:
     @property
     def deviation(self) -> float:
         """ν."""
-        return math.sqrt(variance(self.law)) * self.grid / self.divisor
+        return math.sqrt(self.n_noises * variance(self.law)) * self.grid / self.divisor
 
     def draw(self, vector: Exact, source: Entropy | Rehearsal) -> Exact:
-        """The vector with noise."""
+        """The vector with noise; a rehearsal plays all servers."""
         self.check(source)
-        if len(vector) != self.dimension:
-            allowed = f"({self.dimension},), as promised"
-            raise ShapeError("The vector", got=(len(vector),), allowed=allowed)
+        self._check_length(len(vector))
+        if isinstance(source, Rehearsal):
+            for _ in range(self.n_noises - 1):
+                vector = self.law.publish(vector, source)
+        elif self.n_noises > 1:
+            allowed = "a vector of one server's shares, by `hide`: each adds noise of its own"
+            raise ParameterError("vector", got="one in the clear", allowed=allowed)
         return self.law.publish(vector, source)
+
+    def hide(self, share: Share, source: Entropy) -> Share:
+        """What one server holds, modulo 2⁶⁴, with noise of its own; it never fails."""
+        self.check(source)
+        if type(source) is not Entropy:
+            raise ParameterError("source", got=source, allowed="Entropy()")
+        self._check_length(len(share))
+        return share + wrap(self.law.noise(source))
+
+    def _check_length(self, length: int) -> None:
+        if length != self.dimension:
+            allowed = f"({self.dimension},), as promised"
+            raise ShapeError("The vector", got=(length,), allowed=allowed)
 
     @staticmethod
     def check(source: object) -> None:
@@ -109,5 +130,8 @@ class Mechanism:
 
     def rehearse(self, generator: np.random.Generator, n_draws: int) -> Array:
         """Noise alone, as rows of doubles, scaled: for experiments, without a promise."""
-        noise: Array = self.law.rehearse(generator, n_draws) * (self.grid / self.divisor)
+        drawn: Array = self.law.rehearse(generator, n_draws)
+        for _ in range(self.n_noises - 1):
+            drawn = drawn + self.law.rehearse(generator, n_draws)
+        noise: Array = drawn * (self.grid / self.divisor)
         return noise

@@ -159,7 +159,7 @@ class Cells:
         auxiliary, features = public_features(public, cls.name)
         n_classes = auxiliary.n_classes
         n_columns = 1 if n_classes == 2 and not options.shift else n_classes
-        wanted = n_cells or _default_cells(len(features), n_units, promise.epsilon)
+        wanted = n_cells or _default_cells(len(features), n_units, promise)
         clustering = _cluster(auxiliary, min(wanted, MOST_NUMBERS // n_columns))
         return cls(
             features=features,
@@ -245,7 +245,7 @@ class Cells:
         if self.n_columns > 1:
             return surprise(*self._gaps(mean, mechanism))
         masses = self._public_masses()
-        noise = mechanism.noise_scale / mechanism.divisor
+        noise = _noise(mechanism)
         excess = np.maximum(np.abs(mean) - masses, 0.0)
         variances = 2.0 * noise**2 + masses * self._sampling(mechanism)
         # If all labels of a cell agree, half of the noise lies on the far side: half the squares.
@@ -257,7 +257,7 @@ class Cells:
         return shares, math.hypot(off, UNLIKE) if self.squared else off
 
     def _add_up(self, mean: Array, mechanism: Mechanism) -> tuple[Array, float]:
-        off = math.sqrt(2.0 * len(self.centres)) * mechanism.noise_scale / mechanism.divisor
+        off = math.sqrt(2.0 * len(self.centres)) * _noise(mechanism)
         if self.n_columns == 1:
             second = (1.0 + float(mean.sum())) / 2.0
             return np.array([1.0 - second, second]), float(off) / 2.0
@@ -319,7 +319,7 @@ class Cells:
         return vectors.reshape(len(part), -1)
 
     def _line(self, mean: Array, mechanism: Mechanism, weighted: Array) -> Line:
-        noise, masses = mechanism.noise_scale / mechanism.divisor, self._masses(weighted)
+        noise, masses = _noise(mechanism), self._masses(weighted)
         found, deviation = self._add_up(mean, mechanism)
         shares = found if self.squared else likely_shares(found, CAUTION * deviation**2)
         held, variance = self._label_masses(mean, masses, noise)
@@ -358,7 +358,7 @@ class Cells:
         K, chosen = self.n_classes, scores.argmax(axis=1)
         counted = np.zeros((len(self.centres), K))
         np.add.at(counted, (self.assigned, chosen), weighted)
-        masses, noise = self._masses(weighted), mechanism.noise_scale / mechanism.divisor
+        masses, noise = self._masses(weighted), _noise(mechanism)
         given = counted / np.maximum(masses, np.finfo(np.float64).tiny)[:, np.newaxis]
         if self.n_columns == 1:
             found = np.stack([masses - mean, masses + mean], axis=1) / 2.0
@@ -407,7 +407,7 @@ class Cells:
     def _gaps(self, mean: Array, mechanism: Mechanism) -> tuple[Array, Array]:
         """Private minus public mass of each cell, and the variance of the difference."""
         private, masses = mean.reshape(-1, self.n_columns).sum(axis=1), self._public_masses()
-        noise = mechanism.noise_scale / mechanism.divisor
+        noise = _noise(mechanism)
         least = np.maximum(masses, 1.0 / len(self.features))
         variances = 2.0 * self.n_columns * noise**2 + least * self._sampling(mechanism)
         return private - masses, variances
@@ -447,12 +447,17 @@ def count_distinct(rows: Array) -> int:
     return len(np.unique(rows.round(DECIMALS), axis=0))
 
 
-def _default_cells(n_auxiliary: int, n_units: int, epsilon: float) -> int:
+def _noise(mechanism: Mechanism) -> float:
+    """s; of two noises, that of a single one with their variance."""
+    return mechanism.noise_scale / mechanism.divisor * math.sqrt(mechanism.n_noises)
+
+
+def _default_cells(n_auxiliary: int, n_units: int, promise: Promise) -> int:
     """√(Mε), so that a cell's noise and size shrink together, or more if the noise stays small.
 
     Each cell must hold enough auxiliary samples.
     """
-    budget = n_units * epsilon
+    budget = n_units * promise.felt_epsilon
     wanted = min(max(budget**0.5, budget / NOISE_MARGIN), float(MOST_CELLS))
     return int(np.clip(round(wanted), 2, max(2, n_auxiliary // SAMPLES_PER_CELL)))
 

@@ -7,10 +7,12 @@ These are moments in whitened public coordinates; `soft` puts its noise on the m
     Φ̂       white        the whitened auxiliary samples in units of a lattice: whole numbers, N×k
     Q̂       contrasts    class contrasts in units: whole numbers, K×(K−1)
     Y       –            Φ̂ᵀ(Σ_j B_j)Q̂, exact
+    t       coarse       where nobody can check a ballot, a party sends Φ̂ᵀB_jQ̂/2ᵗ, rounded
 
 Guarantee (consensus.proof.md): one party moves Σ_j B_j by a matrix whose N rows are differences of
 one-hot rows, at most √2 long; so Y moves by at most ‖Φ̂‖₂·√(2N)·‖Q̂‖₂, and that bound is computed
-from the public tables themselves. With exactly whitened samples it is √2 for the votes' moments
+from the public tables themselves. Rounded moments of two ballots are at most √D units further
+apart. With exactly whitened samples it is √2 for the votes' moments
 Y/N: no λ, no feature norm, no N. In regularised risk it is never worse than `soft` at the same
 noise (there is a test).
 """
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -38,6 +40,7 @@ from ostraka.methods.base import (
     check_shapes,
     labels_again,
     public_features,
+    whole,
 )
 from ostraka.methods.noisy_sum import differences, hidden_sum, numbers_sent
 from ostraka.methods.votes import count_ballots
@@ -48,11 +51,12 @@ from ostraka.public.task import Task
 from ostraka.public.whitening import Whitening
 from ostraka.solve.losses import UNIT_ROUNDOFF, Array, loss_for
 from ostraka.solve.risk import gamma
-from ostraka.tally.domain import Ballots, Units
+from ostraka.tally.domain import Ball, Ballots, Domain, Units, longest
 
 __all__ = ["Consensus", "vote_sensitivity"]
 
 WHITE_BITS, CONTRAST_BITS = 20, 20
+MOST_COARSE = 62
 CONTRAST = 0.5
 """Differences of votes are assumed to be this much of differences of labels.
 
@@ -78,6 +82,9 @@ class Consensus:
     """The penalty of the fits after the noise, if it was set."""
     student: str = "auto"
     """What learns the fitted model's answers; by default a line, if the noise is large enough."""
+    coarse: int | None = None
+    """t, where parties send moments; None: they send ballots."""
+    _length: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_positive(self)
@@ -91,6 +98,10 @@ class Consensus:
             # The bound and the sum both come from the tables: they must be the same numbers.
             if not ((np.abs(table) < 2.0**52).all() and (table == np.rint(table)).all()):
                 raise ParameterError("white, contrasts", got="others", allowed="whole numbers")
+        if self.coarse is not None:
+            count("coarse", self.coarse, 0, MOST_COARSE)
+            length = math.ceil(self._reach * 2.0**-self.coarse + math.sqrt(self._dimension))
+            object.__setattr__(self, "_length", length)
 
     @classmethod
     def create(
@@ -109,10 +120,11 @@ class Consensus:
         if k is None:
             ks = np.arange(1.0, whitening.rank + 1.0)
             moves = np.full_like(ks, math.sqrt(2.0) / n_units)
-            spread = l2_variance(promise.epsilon, promise.delta, moves, ks * (n_classes - 1))
+            one = l2_variance(promise.epsilon, promise.delta, moves, ks * (n_classes - 1))
+            spread = promise.n_noises * one
             k = best_k(whitening.values, spread / CONTRAST**2, n_classes, n)
         k = count("k", k, 1, whitening.rank)
-        return cls(
+        made = cls(
             features=features,
             white=np.rint(features @ whitening.map(k) * 2.0**WHITE_BITS),
             contrasts=np.rint(class_basis(n_classes) * 2.0**CONTRAST_BITS),
@@ -121,6 +133,12 @@ class Consensus:
             penalty=options.penalty,
             student=options.student,
         )
+        return made if promise.servers is None else made.coarsen()
+
+    def coarsen(self) -> Consensus:
+        """The same poll where parties send the moments of their votes, on the finest lattice."""
+        room = longest(self._dimension) - math.sqrt(self._dimension) - 2.0
+        return replace(self, coarse=max(0, math.ceil(math.log2(self._reach / room))))
 
     @property
     def n_classes(self) -> int:
@@ -128,26 +146,52 @@ class Consensus:
         return len(self.contrasts)
 
     @property
-    def domain(self) -> Ballots:
-        """One vote for each auxiliary sample."""
-        return Ballots(n_samples=len(self.features), n_classes=len(self.contrasts))
+    def domain(self) -> Domain:
+        """One vote for each auxiliary sample, or the moments of such votes."""
+        if self.coarse is None:
+            return self._ballots
+        return Ball(norm="l2", length=self._length, dimension=self._dimension)
 
     def contribute(self, parties: Parties, work: Work) -> Iterator[Block]:
-        """Every party's votes, counted."""
-        return count_ballots(parties, self.features, self.domain, self.lambda_, self.loss, work)
+        """Every party's votes, counted; or their moments, a row each."""
+        if self.coarse is None:
+            yield from self._count(parties, work)
+            return
+        for place in range(len(parties)):
+            for names, counts in self._count(parties.part(place, place + 1), work):
+                yield names, self.moments_of(counts)[np.newaxis]
+
+    def moments_of(self, counts: Units) -> Units:
+        """What a party sends of its votes, one-hot in rows: Φ̂ᵀB_jQ̂/2ᵗ, halves rounded up."""
+        assert self.coarse is not None
+        half = (1 << self.coarse) >> 1
+        exact = self._moments(counts, 1)
+        return np.array([(unit + half) >> self.coarse for unit in exact], dtype=np.int64)
+
+    def _count(self, parties: Parties, work: Work) -> Iterator[Block]:
+        return count_ballots(parties, self.features, self._ballots, self.lambda_, self.loss, work)
 
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise (or a Gaussian) for one ballot's move of Y."""
-        self._check_size(n_units)
-        k, n_differences = self.white.shape[1], self.contrasts.shape[1]
-        coordinates = numbers_sent(k, self.n_classes)
+        coordinates = numbers_sent(self.white.shape[1], self.n_classes)
         sensitivity = vote_sensitivity(self.white, self.contrasts)
         grid = 2.0 ** -(WHITE_BITS + CONTRAST_BITS)
-        return hidden_sum(sensitivity, k * n_differences, grid, promise, n_units, coordinates)
+        if self.coarse is None:
+            self._check_size(n_units)
+        else:
+            sensitivity = _add_rounding(sensitivity * 2.0**-self.coarse, self._dimension)
+            grid *= 2.0**self.coarse
+        return hidden_sum(sensitivity, self._dimension, grid, promise, n_units, coordinates)
 
     def statistic(self, total: Units, mechanism: Mechanism) -> Exact:
         """Y, in whole numbers from the counts on: no rounding, so no term for it."""
-        moments = _whole_product(self.white.astype(np.int64), total, mechanism.divisor)
+        if self.coarse is not None:
+            return whole(total)
+        return self._moments(total, mechanism.divisor)
+
+    def _moments(self, counts: Units, n_units: int) -> Exact:
+        """Φ̂ᵀ·counts·Q̂, exact."""
+        moments = _whole_product(self.white.astype(np.int64), counts, n_units)
         # Python integers: counts times 20 bits times 20 bits may not fit into 64.
         contrasts = self.contrasts.astype(np.int64).astype(object)
         return [int(unit) for unit in (moments @ contrasts).ravel()]
@@ -168,6 +212,22 @@ class Consensus:
         """None: votes are cast on the auxiliary rows, and private features do not enter them."""
         return None
 
+    @property
+    def _ballots(self) -> Ballots:
+        return Ballots(n_samples=len(self.features), n_classes=len(self.contrasts))
+
+    @property
+    def _dimension(self) -> int:
+        """D."""
+        return int(self.white.shape[1] * self.contrasts.shape[1])
+
+    @property
+    def _reach(self) -> float:
+        """How long the moments of a ballot can be: a row of B_jQ̂ is one of Q̂'s."""
+        row = math.sqrt(float((self.contrasts**2).sum(axis=1).max()))
+        product = _spectral_bound(self.white) * math.sqrt(len(self.white)) * row
+        return max(1.0, product * (1.0 + 8.0 * UNIT_ROUNDOFF))
+
     def _check_size(self, n_units: int) -> None:
         """Refuse more votes than fit into 64 bits, before there are any."""
         most = 2**62 // (int(np.abs(self.white).max(initial=1.0)) + 1)
@@ -183,6 +243,11 @@ def vote_sensitivity(white: Array, contrasts: Array) -> float:
     """
     product = _spectral_bound(white) * _spectral_bound(contrasts) * math.sqrt(2.0 * len(white))
     return max(1.0, product * (1.0 + 8.0 * UNIT_ROUNDOFF))
+
+
+def _add_rounding(sensitivity: float, dimension: int) -> float:
+    """Each of two vectors is rounded by at most ½ in each coordinate: √D more, rounded up."""
+    return (sensitivity + math.sqrt(dimension)) * (1.0 + 4.0 * UNIT_ROUNDOFF)
 
 
 def _whole_product(

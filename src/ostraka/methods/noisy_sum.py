@@ -57,6 +57,7 @@ def hidden_ball(
         divisor=promise.check_units(n_units),
         coordinates=coordinates,
         particular=NoisySum(radius=radius),
+        n_noises=promise.n_noises,
     )
 
 
@@ -79,6 +80,7 @@ def hidden_sum(
         divisor=promise.check_units(n_units),
         coordinates=coordinates,
         particular=NoisySum(radius=radius),
+        n_noises=promise.n_noises,
     )
 
 

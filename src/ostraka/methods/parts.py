@@ -22,6 +22,7 @@ LATER = {
     "off": None,
     "soft": False,
     "within": 1.0,
+    "coarse": None,
 }
 """Settings that earlier polls do not have, with what they stand for; written only if they differ.
 """
@@ -41,6 +42,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "str": (str,),
     "float | None": (float, int, NoneType),
+    "int | None": (int, NoneType),
 }
 
 

@@ -73,7 +73,8 @@ def choose_directions(
     lengths = simulated.radii[first_rows:] * lengthen(told)
     dimensions = (np.arange(1.0, whitening.rank + 1.0) + first_rows) * n_columns + more
     moves = 2.0 * lengths / n_units
-    spread = l2_variance(promise.epsilon, promise.delta, moves, dimensions)
+    one = l2_variance(promise.epsilon, promise.delta, moves, dimensions)
+    spread = promise.n_noises * one
     values = whitening.values[: max(1, (MOST_NUMBERS - more) // n_columns - first_rows)]
     k = best_k(values, spread / (signal * factors) ** 2, n_classes, n_auxiliary)
     grid, ball = lattice(float(lengths[k - 1]), (k + first_rows) * n_columns + more)

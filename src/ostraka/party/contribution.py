@@ -6,25 +6,28 @@
     VECTORS     the exact sum of its persons' vectors, and how many persons there are
     BALLOTS     the counts of its persons' votes, and how many persons there are
     CLASSIFIER  a classifier file (ONNX, skops), if the auxiliary set is private
+    SEALED      a VECTOR in two halves, sealed to two servers (`sealed.py`)
+    SEALED_SUM  the same of VECTORS
 
     offset   bytes   meaning (numbers are little-endian)
     0        8       the letters OSTRAKON
     8        1       version, 2
     9        1       kind
     10       32      digest of the poll
-    42       8       n, the number of entries (bytes for a classifier)
+    42       8       n, the number of entries (bytes for a classifier, and of what is sealed)
     50       4       K, the number of classes, for votes; otherwise 0
     54       8       how many persons; otherwise 0
     62       2       length of the party's name in UTF-8, then the name
     ...      rest    VECTOR: n times 4 bytes; VECTORS, BALLOTS: n times 8 bytes;
-                     CLASSIFIER: n bytes; BALLOT: n votes of ⌈log₂K⌉ bits, lowest bit first,
-                     unused bits 0
+                     CLASSIFIER, SEALED, SEALED_SUM: n bytes; BALLOT: n votes of ⌈log₂K⌉ bits,
+                     lowest bit first, unused bits 0
 
 Guarantee: reading never runs anything, never allocates more than a small multiple of the bytes at
 hand, and gives a contribution or raises `FormatError`. Every contribution has exactly one form.
 
 A contribution is private data: its `repr` does not show the numbers, and its bytes belong on a
-protected channel to the coordinator. A digest of them would reveal as much as they do.
+protected channel to the coordinator. A digest of them would reveal as much as they do. (What is
+sealed may be seen by anybody who has not both servers' keys.)
 """
 
 from __future__ import annotations
@@ -64,6 +67,12 @@ class Kind(IntEnum):
     VECTORS = 3
     BALLOTS = 4
     CLASSIFIER = 5
+    SEALED = 6
+    SEALED_SUM = 7
+
+
+OF_PERSONS = (Kind.VECTORS, Kind.BALLOTS, Kind.SEALED_SUM)
+OF_BYTES = (Kind.CLASSIFIER, Kind.SEALED, Kind.SEALED_SUM)
 
 
 @final
@@ -72,7 +81,7 @@ class Contribution:
     """One party's contribution to one poll.
 
     `values`: int64 numbers (VECTOR, VECTORS), votes in the smallest unsigned type (BALLOT), counts
-    of shape (N, K) (BALLOTS), the bytes of a file (CLASSIFIER).
+    of shape (N, K) (BALLOTS), the bytes of a file (CLASSIFIER) or of envelopes (SEALED...).
     """
 
     poll: str
@@ -107,7 +116,12 @@ class Contribution:
     @property
     def of_persons(self) -> bool:
         """Whether it is a sum over persons."""
-        return self.kind in (Kind.VECTORS, Kind.BALLOTS)
+        return self.kind in OF_PERSONS
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether nobody alone can read it."""
+        return self.kind in (Kind.SEALED, Kind.SEALED_SUM)
 
     def to_bytes(self) -> bytes:
         """The contribution in the form that the module describes."""
@@ -185,7 +199,7 @@ def _check_values(given: Contribution) -> NDArray[Any]:
             got = f"votes from {values.min()} to {values.max()}"
             raise ParameterError("values", got=got, allowed=f"indices below {given.n_classes}")
     else:
-        kind = np.dtype(np.uint8 if given.kind is Kind.CLASSIFIER else np.int64)
+        kind = np.dtype(np.uint8 if given.kind in OF_BYTES else np.int64)
     copied = values.astype(kind).reshape(shape)
     if given.kind is Kind.VECTOR and not (copied.min() > -(2**31) and copied.max() < 2**31):
         raise ParameterError("values", got="a number of more than 31 bits", allowed="shorter ones")
@@ -201,7 +215,12 @@ def _payload(given: Contribution) -> bytes:
     return given.values.astype(_PAYLOADS[given.kind]).tobytes()
 
 
-_PAYLOADS = {Kind.VECTOR: "<i4", Kind.VECTORS: "<i8", Kind.BALLOTS: "<i8", Kind.CLASSIFIER: "u1"}
+_PAYLOADS = {
+    Kind.VECTOR: "<i4",
+    Kind.VECTORS: "<i8",
+    Kind.BALLOTS: "<i8",
+    **dict.fromkeys(OF_BYTES, "u1"),
+}
 
 
 def payload_bytes(kind: Kind, size: int, n_classes: int) -> int:
@@ -229,7 +248,7 @@ def _parse_header(data: bytes) -> tuple[dict[str, Any], int]:
     kind = Kind(kind)
     if (kind in (Kind.BALLOT, Kind.BALLOTS)) is not (n_classes >= 2) or n_name > 4 * LONGEST_NAME:
         raise FormatError("contribution", "its header contradicts itself")
-    if n_persons and kind not in (Kind.VECTORS, Kind.BALLOTS):
+    if n_persons and kind not in OF_PERSONS:
         raise FormatError("contribution", "its header contradicts itself")
     expected = HEADER.size + n_name + payload_bytes(kind, size, n_classes)
     if len(data) != expected:
@@ -243,7 +262,7 @@ def _parse_header(data: bytes) -> tuple[dict[str, Any], int]:
         "party": _parse_name(data[HEADER.size : HEADER.size + n_name]),
         "kind": kind,
         "n_classes": n_classes,
-        "n_persons": n_persons if kind in (Kind.VECTORS, Kind.BALLOTS) else None,
+        "n_persons": n_persons if kind in OF_PERSONS else None,
     }
     return fields, size
 

@@ -29,9 +29,16 @@ from typing import Any
 
 import numpy as np
 
-from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeError, place_of
+from ostraka.errors import (
+    InputError,
+    ParameterError,
+    ShapeError,
+    WrongTypeError,
+    place_of,
+    printable,
+)
 
-__all__ = ["canonical", "canonical_each", "canonical_list", "distinct", "printable"]
+__all__ = ["canonical", "canonical_each", "canonical_list", "distinct"]
 
 LONGEST_NAME = 500
 EXACT_WHOLE = 2**53
@@ -108,14 +115,6 @@ def distinct(forms: list[str]) -> list[str]:
             "difference.",
         )
     return forms
-
-
-def printable(what: str, given: object, longest: int) -> str:
-    """`given`, if it is text that a terminal shows as it is."""
-    if not (isinstance(given, str) and len(given) <= longest and given.isprintable()):
-        allowed = f"printable text of up to {longest} characters"
-        raise ParameterError(what, got=given, allowed=allowed)
-    return given
 
 
 def _fold(text: str) -> str:

@@ -35,6 +35,7 @@ from ostraka.party.names import canonical
 from ostraka.party.products import row_products
 from ostraka.party.quiet import quietly, restart_streams, streams_kept
 from ostraka.party.rows import Arranged, Parties, arrange, cut_parties
+from ostraka.party.sealed import seal
 from ostraka.party.training.files import load_classifier_bytes
 from ostraka.party.training.limits import DEFAULT_LIMITS
 from ostraka.public.auxiliary import AuxiliarySet
@@ -142,6 +143,9 @@ def cast(poll: Poll, classifier: Any, party: Any, *, fallback: ClassName | None)
     with streams_kept():  # nobody feels what others drew before
         restart_streams()
         votes = ask_votes(classifier, index, auxiliary.rows, auxiliary.n_samples, fallback=chosen)
+    if isinstance(poll.domain, Ball):  # what a party sends of its votes, where they are no ballot
+        one_hot = np.eye(len(poll.task.classes), dtype=np.int64)[votes]
+        votes = poll.method.moments_of(one_hot)  # type: ignore[attr-defined]
     return _contribution(poll, canonical(party), Kind.VECTOR, Kind.BALLOT, votes, None)
 
 
@@ -283,7 +287,7 @@ def _contribution(
 ) -> Contribution:
     votes = isinstance(poll.domain, Ballots)
     _check_roll(poll, party)
-    return Contribution(
+    made = Contribution(
         poll=poll.digest,
         party=party,
         kind=ballot if votes else vector,
@@ -291,6 +295,8 @@ def _contribution(
         n_classes=len(poll.task.classes) if votes else 0,
         n_persons=n_persons,
     )
+    servers = poll.promise.servers
+    return made if servers is None else seal(made, servers)
 
 
 def _file_name(party: str, content: bytes) -> str:

@@ -14,7 +14,7 @@ Of a private auxiliary set nothing is in the file. Files are parsed, then audite
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ from ostraka.public.promise import Promise
 from ostraka.public.stored_table import StoredTable
 from ostraka.public.task import Task
 from ostraka.release.release import task_from_json, task_json
+from ostraka.sealing import Servers
 from ostraka.tensors import canonical_json, parse_json, read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ __all__ = ["read_poll", "write_poll"]
 
 # A new number with every change of the file's content; readers of old numbers stay, each with a
 # file in the tests. A poll whose columns are not described, that has no forecast, keeps no rows
-# back, or asks for no kernel student, has the form that it always had.
-FORMAT, DESCRIBED, FORECAST, KEEPING, STUDENT = "1", "2", "3", "4", "5"
+# back, asks for no kernel student, or trusts a coordinator alone, has the form that it always had.
+FORMAT, DESCRIBED, FORECAST, KEEPING, STUDENT, SEALED = "1", "2", "3", "4", "5", "6"
 CSR: Final = ("data", "indices", "indptr")
 FIELDS: Final = {
     "title",
@@ -77,7 +78,7 @@ def write_poll(poll: Poll) -> bytes:
         "task": task,
         "n_features": poll.task.n_features,
         "method": settings,
-        "promise": asdict(poll.promise),
+        "promise": _promise_json(poll.promise),
         "expected_units": poll.expected_units,
         "roll": None if poll.roll is None else list(poll.roll),
         "auxiliary": auxiliary,
@@ -90,6 +91,8 @@ def write_poll(poll: Poll) -> bytes:
         number, content["keep_back"] = KEEPING, poll.keep_back
     if settings.get("student") == "kernel":
         number = STUDENT
+    if poll.is_sealed:
+        number = SEALED
     metadata = {"ostraka-poll": number, "poll": canonical_json(content)}
     return write_tensors(tensors, metadata)
 
@@ -102,14 +105,14 @@ def read_poll(kind: type[Poll], data: bytes) -> Poll:
             "poll", "it is a release, which a poll ends with (see it with: ostraka inspect)"
         )
     number = metadata.get("ostraka-poll")
-    numbers = (FORMAT, DESCRIBED, FORECAST, KEEPING, STUDENT)
+    numbers = (FORMAT, DESCRIBED, FORECAST, KEEPING, STUDENT, SEALED)
     if number not in numbers or set(metadata) != {"ostraka-poll", "poll"}:
-        problem = f"its metadata is not that of an Ostraka poll of format 1 to {STUDENT}"
+        problem = f"its metadata is not that of an Ostraka poll of format 1 to {SEALED}"
         raise FormatError("poll", problem)
     content = parse_json(metadata["poll"], "poll")
     if set(content) - {"keep_back"} != FIELDS:
         raise FormatError("poll", "its fields are not those of a poll")
-    if content["forecast"] is not None and number not in (FORECAST, KEEPING, STUDENT):
+    if content["forecast"] is not None and number in (FORMAT, DESCRIBED):
         problem = "it was made by an earlier version, whose forecasts meant something else"
         raise FormatError("poll", f"{problem}: make it again")
     try:
@@ -126,7 +129,7 @@ def read_poll(kind: type[Poll], data: bytes) -> Poll:
 
 
 def _built(kind: type[Poll], content: dict[str, Any], tensors: Arrays) -> Poll:
-    promise = Promise(**content["promise"])
+    promise = _promise(content["promise"])
     task = task_from_json(content["task"], tensors, content["n_features"], "poll")
     auxiliary = _auxiliary(content["auxiliary"], tensors, task)
     arrays = {
@@ -157,6 +160,18 @@ def _built(kind: type[Poll], content: dict[str, Any], tensors: Arrays) -> Poll:
     )
     poll.mechanism(poll.expected_units)
     return poll
+
+
+def _promise_json(promise: Promise) -> dict[str, Any]:
+    held = {each.name: getattr(promise, each.name) for each in fields(promise)}
+    del held["servers"]
+    return held if promise.servers is None else held | {"servers": promise.servers.to_json()}
+
+
+def _promise(held: dict[str, Any]) -> Promise:
+    if "servers" not in held:
+        return Promise(**held)
+    return Promise(**{**held, "servers": Servers.from_json(held["servers"])})
 
 
 def _auxiliary(described: dict[str, Any], tensors: Arrays, task: Task) -> AuxiliarySet | None:

@@ -26,6 +26,7 @@ from ostraka.public.promise import Promise, Unit
 from ostraka.public.remarks import remark_label
 from ostraka.public.task import Task
 from ostraka.release import Rehearsed, Release
+from ostraka.sealing import Servers
 
 if TYPE_CHECKING:
     from ostraka.poll.poll import Poll
@@ -52,6 +53,7 @@ def create_poll(
     keep_back: int | None,
     assumed_public: tuple[str, ...],
     came: bool,
+    servers: Servers | None,
     options: Mapping[str, Any],
 ) -> Poll:
     """A poll to learn by: see `Poll.create`."""
@@ -64,6 +66,7 @@ def create_poll(
         noise=noise,  # type: ignore[arg-type]
         protects=protects,  # type: ignore[arg-type]
         least_parties=least_parties,
+        servers=servers,
     )
     chosen = Options(**given)
     asked = None if roll is None else tuple(canonical_list(roll))
@@ -108,12 +111,15 @@ def evaluate_release(
     roll: Iterable[Any] | None,
     least_parties: int,
     came: bool,
+    servers: Servers | None,
 ) -> Poll:
     """A poll that asks how good a release is: see `Poll.evaluate`."""
     if not isinstance(release, Release | Rehearsed):
         raise WrongTypeError("The release", release, "a Release: Release.load(path)")
     task, protects = release.model.task, release.certificate.protects
-    promise = Promise(epsilon=epsilon, protects=protects, least_parties=least_parties)
+    promise = Promise(
+        epsilon=epsilon, protects=protects, least_parties=least_parties, servers=servers
+    )
     asked = None if roll is None else tuple(canonical_list(roll))
     expected = promise.check_units(
         _count_expected(parties, persons, protects, asked), expected=not came

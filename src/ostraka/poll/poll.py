@@ -3,7 +3,7 @@
     what is in it          why
     title, classes, task   what is to be learnt, from which columns, by which public map to features
     method                 how, with its public arrays: nobody recomputes eigenvectors or clusters
-    promise                ε, δ, who is protected, the least number of them
+    promise                ε, δ, who is protected, the least number of them, and whom to trust
     roll                   who is asked, if that is fixed: a party on it without rows still counts
     expected_units         how many are expected; how many come is known when the poll is closed
     keep_back              which rows are not learnt from, but kept for an evaluation
@@ -23,17 +23,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import ParameterError, WrongTypeError, count, naming_file
+from ostraka.errors import ParameterError, WrongTypeError, count, naming_file, printable
 from ostraka.files import read_regular, write_new
 from ostraka.mechanism.mechanism import Mechanism
 from ostraka.methods.base import Method, Work
 from ostraka.methods.evaluation import Judging
 from ostraka.party.contribution import Contribution
-from ostraka.party.names import canonical_list, printable
+from ostraka.party.names import canonical_list
 from ostraka.party.rows import Parties
 from ostraka.poll import after_noise, asking, making
 from ostraka.poll.format import read_poll, write_poll
 from ostraka.public.auxiliary import AuxiliarySet
+from ostraka.public.catalogue import CATALOGUE
 from ostraka.public.classes import ClassName
 from ostraka.public.columns import Columns
 from ostraka.public.describe import Description
@@ -50,8 +51,9 @@ from ostraka.release.certificate import (
 )
 from ostraka.release.outlook import Outlook
 from ostraka.release.scoring import Model
+from ostraka.sealing import Servers
 from ostraka.solve.losses import Array
-from ostraka.tally.domain import Ballots, Domain
+from ostraka.tally.domain import Domain
 from ostraka.tensors import LARGEST_FILE
 
 __all__ = ["Poll"]
@@ -133,6 +135,7 @@ class Poll:
         keep_back: int | None = None,
         assumed_public: tuple[str, ...] = (),
         came: bool = False,
+        servers: Servers | None = None,
         **options: Any,
     ) -> Poll:
         """Make a poll from public things alone; `auto` is resolved here.
@@ -157,6 +160,8 @@ class Poll:
                 keeps none.
             assumed_public: what was read from private data because it is assumed to be public.
             came: whether these parties are already there, and not only expected.
+            servers: a coordinator and a trustee, of whom one must be honest; None: parties trust
+                the coordinator.
             options: `samples_each`, `shift`, `penalty`, `objective`, `student`, `start` for our own
                 methods, `natural` and `samples_largest` for "auto", `lambda_`, `calibration`,
                 `loss` for the paper's, `ball` for "avg"; None means the default.
@@ -180,6 +185,7 @@ class Poll:
             keep_back=keep_back,
             assumed_public=assumed_public,
             came=came,
+            servers=servers,
             options=options,
         )
 
@@ -195,6 +201,7 @@ class Poll:
         roll: Iterable[Any] | None = None,
         least_parties: int = 2,
         came: bool = False,
+        servers: Servers | None = None,
     ) -> Poll:
         """Make a poll that asks how good a release is, on the parties' own rows.
 
@@ -212,6 +219,7 @@ class Poll:
             roll: the public list of the parties that are asked.
             least_parties: refuse to evaluate with fewer protected units than this.
             came: whether these parties are already there, and not only expected.
+            servers: as in `create`.
 
         """
         return making.evaluate_release(
@@ -224,6 +232,7 @@ class Poll:
             roll=roll,
             least_parties=least_parties,
             came=came,
+            servers=servers,
         )
 
     @property
@@ -239,7 +248,12 @@ class Poll:
     @property
     def votes(self) -> bool:
         """Whether parties vote, with classifiers of their own."""
-        return isinstance(self.domain, Ballots)
+        return CATALOGUE[self.method.name].sends == "votes"
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether two servers add up what neither of them can read."""
+        return self.promise.servers is not None
 
     @property
     def private_auxiliary(self) -> bool:
@@ -380,6 +394,7 @@ class Poll:
             start_delta=before[1],
             randomness=FROM_A_SEED if self._rests_on_seed else FROM_THE_SYSTEM,
             assumed_public=self.assumed_public,
+            servers=() if self.promise.servers is None else self.promise.servers.names,
         )
 
     def model(self, mean: Array, mechanism: Mechanism) -> Model:

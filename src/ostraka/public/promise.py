@@ -4,11 +4,14 @@
     ε       epsilon     no probability of a release changes by more than a factor e^ε
     δ       delta       what may be added to that; 0 for pure ε
     –       protects    whose data may be replaced as a whole: a party's, a person's, or one row
+    –       servers     of whom one must be honest; None: the coordinator must
 
 `party` is the default: everything that a holder has, at once. `person`: each holder bounds the
 vector of each of its persons as a party's would be, and sends their exact sum; then a person is
 hidden, and the holder is trusted to have bounded them. `row`: every row stands for itself, in one
 process.
+
+With two servers, each of them adds noise that is enough by itself: so there is twice its variance.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, final, get_args
 
-from ostraka.errors import ParameterError, TooFewPartiesError, count, number
+from ostraka.errors import ParameterError, TooFewPartiesError, WrongTypeError, count, number
+from ostraka.sealing.card import Servers
 
 __all__ = [
     "MOST_PARTIES",
@@ -57,6 +61,8 @@ class Promise:
             composes in ρ (needs δ > 0).
         protects: "party", "person" or "row".
         least_parties: refuse to release for fewer protected units than this.
+        servers: the coordinator and the trustee, where one of the two must be honest and neither
+            can read what a party sends.
 
     """
 
@@ -65,6 +71,7 @@ class Promise:
     noise: NoiseName = "auto"
     protects: Unit = "party"
     least_parties: int = 2
+    servers: Servers | None = None
 
     def __post_init__(self) -> None:
         allowed = f"a number above 0; 0.1 to 2 is usual, {EPSILONS[1]:g} the most"
@@ -76,6 +83,21 @@ class Promise:
             raise ParameterError("noise", got=self.noise, allowed=", ".join(get_args(NoiseName)))
         if self.protects not in get_args(Unit):
             raise ParameterError("protects", got=self.protects, allowed=", ".join(get_args(Unit)))
+        if self.servers is not None and not isinstance(self.servers, Servers):
+            raise WrongTypeError("The servers", self.servers, "Servers(coordinator=, trustee=)")
+        if self.servers is not None and self.protects == "row":
+            allowed = "none where single rows are protected: these are all in one process"
+            raise ParameterError("servers", got=str(self.servers.trustee), allowed=allowed)
+
+    @property
+    def n_noises(self) -> int:
+        """How many independent noises there are in what is released, each enough by itself."""
+        return 1 if self.servers is None else 2
+
+    @property
+    def felt_epsilon(self) -> float:
+        """At which one noise would be as large as all of them: for accuracy, not for promises."""
+        return self.epsilon / math.sqrt(self.n_noises)
 
     def check_units(self, n_units: int, *, expected: bool = False) -> int:
         """How many protected units there are (or are expected), as a Python integer; or too few."""

@@ -52,6 +52,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
     "neighbours": tuple(_NEIGHBOURS),
     "randomness": (FROM_THE_SYSTEM, FROM_A_SEED),
 }
+EACH = " Each of the two servers has added such noise."
 LARGEST_STATISTIC = 2**22
 """No sum has more numbers: what a file says beyond is no release of ours."""
 _WHOSE = {
@@ -138,6 +139,10 @@ class Certificate:
     """Where the noise came from; a seed means a rehearsal, which protects nobody."""
     assumed_public: tuple[str, ...] = ()
     """What was read from private data because it is taken to be public; not covered."""
+    servers: tuple[str, ...] = ()
+    """Coordinator and trustee, of whom one must be honest, by name and key. Each has added noise of
+    this scale. None: the coordinator must be.
+    """
 
     def __post_init__(self) -> None:
         for name, known in _KNOWN.items():
@@ -162,6 +167,11 @@ class Certificate:
     def n_units(self) -> int:
         """M: how many are protected, and what the sum is divided by."""
         return self.parties if self.persons is None else self.persons
+
+    @property
+    def n_noises(self) -> int:
+        """How many independent noises of this scale are in what was released."""
+        return max(1, len(self.servers))
 
     @property
     def digest(self) -> str:
@@ -225,7 +235,7 @@ class Certificate:
             f"{self._method} Replacing {self._who} moves the {moved} by at most "
             f"{self.sensitivity:.4g}{norm}; {self.noise.replace('l2', 'ℓ2')} noise of scale "
             f"{self.noise_scale:.4g} hides that, in {self.dimension} coordinates on a grid of "
-            f"{self.grid:.3g}."
+            f"{self.grid:.3g}.{EACH if self.servers else ''}"
         )
 
     @property
@@ -247,10 +257,17 @@ class Certificate:
 
     @property
     def _trust(self) -> str:
+        told = ""
+        if self.servers:
+            one, other = self.servers
+            told = (
+                f" This holds if the coordinator, {one}, or the trustee, {other}, is honest: "
+                "neither alone could read what a party has sent."
+            )
         if self.persons is None:
-            return ""
+            return told
         return (
-            " Every holder is trusted to have bounded what each of its persons adds. "
+            f"{told} Every holder is trusted to have bounded what each of its persons adds. "
             "Whoever has data at two holders is protected for 2ε."
         )
 
@@ -302,11 +319,13 @@ def _check_numbers(promised: Certificate) -> None:
         got = (promised.persons, promised.neighbours)
         allowed = "a number of persons where persons are protected, none elsewhere"
         raise ParameterError("persons, neighbours", got=got, allowed=allowed)
-    texts = (promised.coordinates, *promised.assumed_public)
+    if len(promised.servers) not in (0, 2) or len(set(promised.servers)) != len(promised.servers):
+        allowed = "none, or a coordinator and a trustee"
+        raise ParameterError("servers", got=promised.servers, allowed=allowed)
+    texts = (promised.coordinates, *promised.assumed_public, *promised.servers)
     if not all(text.isprintable() for text in texts):
-        raise ParameterError(
-            "coordinates, assumed_public", got="control characters", allowed="printable text"
-        )
+        names = "coordinates, assumed_public, servers"
+        raise ParameterError(names, got="control characters", allowed="printable text")
     for name in ("auxiliary_digest", "poll", "start"):
         digest = getattr(promised, name)
         if digest is not None and not (
@@ -394,6 +413,8 @@ def _check_sum(promised: Certificate, own: NoisySum) -> None:
 
 def _check_minimiser(promised: Certificate, own: PerturbedMinimiser) -> None:
     """What can be checked of the parts; the span would need the auxiliary set."""
+    if promised.servers:
+        raise ParameterError("servers", got=promised.servers, allowed="none, for a minimiser")
     # `avg` released a mean of minimisers in formats 1 to 3.
     if promised.method not in ("soft", "vote", "avg"):
         raise ParameterError("particular", got="a minimiser", allowed=f"what {promised.method} is")

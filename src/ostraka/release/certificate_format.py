@@ -1,4 +1,4 @@
-"""Certificates as JSON: format 4, and how formats 1 to 3 are read.
+"""Certificates as JSON: formats 4 and 5, and how formats 1 to 3 are read.
 
 format   what changed
 1        flat, ℓ2 noise only
@@ -6,6 +6,7 @@ format   what changed
 3        second rounds: `start`, `start_epsilon`, `start_delta`; `epsilon` was the round's own
 4        `epsilon` and `delta` are those of all rounds, the round's own beside them; what is
          particular to a noisy sum or to a perturbed minimiser stands in `particular`
+5        `servers`; without them a certificate has format 4, and its digest stays what it was
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["FORMAT", "parse", "write"]
 
 # Raise this number with every change of the fields or of their meaning; readers of old numbers
 # stay, each with a file in the tests.
-FORMAT = 4
+ALONE, FORMAT = 4, 5
 
 _KINDS = {"noisy sum": NoisySum, "perturbed minimiser": PerturbedMinimiser}
 _SINCE: dict[int, dict[str, Any]] = {
@@ -58,6 +59,9 @@ def write(promised: Certificate) -> str:
     kind = next(name for name, kind in _KINDS.items() if isinstance(promised.particular, kind))
     own = {name.rstrip("_"): value for name, value in content["particular"].items()}
     content |= {"format": FORMAT, "particular": {"kind": kind, **own}}
+    if not promised.servers:
+        del content["servers"]
+        content["format"] = ALONE
     return canonical_json(content)
 
 
@@ -67,11 +71,17 @@ def parse(text: str) -> Certificate:
     number = content.pop("format", None)
     if type(number) is not int or number not in range(1, FORMAT + 1):
         raise FormatError("certificate", f"its format is not one of 1 to {FORMAT}")
-    assumed = content.get("assumed_public")
-    if not isinstance(assumed, list) or not all(isinstance(name, str) for name in assumed):
-        raise FormatError("certificate", "assumed_public is not a list of texts")
-    content["assumed_public"] = tuple(assumed)
-    if number < 4:
+    if number < FORMAT and "servers" in content:
+        raise FormatError("certificate", f"it says format {number}, but has later fields")
+    content = {"servers": [], **content}
+    for name in ("assumed_public", "servers"):
+        told = content.get(name)
+        if not isinstance(told, list) or not all(isinstance(each, str) for each in told):
+            raise FormatError("certificate", f"{name} is not a list of texts")
+        content[name] = tuple(told)
+    if (number == FORMAT) is not bool(content["servers"]):
+        raise FormatError("certificate", f"format {FORMAT} is that of two servers")
+    if number < ALONE:
         content = _from_flat(content, number)
     own = content.pop("particular", None)
     if not isinstance(own, dict) or own.get("kind") not in tuple(_KINDS):

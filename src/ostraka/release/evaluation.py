@@ -201,7 +201,8 @@ class Evaluation:
     def _variances(self, n_right: int, n_wrong: int) -> tuple[float, float]:
         """Of the noise in a sum of so many cells on the diagonal, and of so many others."""
         K = self.n_classes
-        v = 2.0 * (self.certificate.noise_scale / self.certificate.n_units) ** 2
+        noise = self.certificate.noise_scale / self.certificate.n_units
+        v = 2.0 * self.certificate.n_noises * noise**2
         if K == 2:
             return n_right * v, n_wrong * v
         on, off = n_right - n_right**2 / (K + 1), n_wrong - n_wrong**2 / (K * (K - 1) + 1)

@@ -31,12 +31,15 @@ from ostraka.exchange.upload import HEADER as UPLOAD_HEADER
 from ostraka.expect.describe import contribution_bytes
 from ostraka.party.contribution import HEADER, Contribution
 from ostraka.party.names import LONGEST_NAME
+from ostraka.party.sealed import open_share
 from ostraka.poll import Poll
+from ostraka.sealing import Opener
 from ostraka.service import access
 from ostraka.service.access import Who
 from ostraka.service.service import Service
 from ostraka.service.storage import contributions, tables
 from ostraka.service.storage.contributions import Row
+from ostraka.signing import SecretKey
 from ostraka.tally import Tally
 
 __all__ = ["Arrival", "Writer", "largest", "read_contribution"]
@@ -72,8 +75,11 @@ def largest(poll: Poll) -> int:
     return UPLOAD_HEADER.size + HEADER.size + 4 * LONGEST_NAME + of_values
 
 
-def read_contribution(empty: Tally, party: str, content: bytes) -> Contribution:
-    """A party's contribution to the poll of an empty tally, or the error that `add` has for it."""
+def read_contribution(empty: Tally, party: str, content: bytes, secret: SecretKey) -> Contribution:
+    """A party's contribution to the poll of an empty tally, or the error that `add` has for it.
+
+    Of a sealed one, the service's half must open.
+    """
     given = Contribution.from_bytes(content)
     if given.party != party:
         raise InputError(
@@ -81,6 +87,8 @@ def read_contribution(empty: Tally, party: str, content: bytes) -> Contribution:
             f"Contribute under your own name: --party {party}.",
         )
     empty.check(given)
+    if given.is_sealed:
+        open_share(given, Opener.of(secret), empty.poll.domain.dimension)
     return given
 
 
@@ -217,7 +225,8 @@ def _check_one(service: Service, arrival: Arrival, who: Who) -> _Checked:
     upload = Upload.from_bytes(arrival.body)
     commitment = upload.commitment
     upload.check(who.key, commitment)
-    given = read_contribution(service.empty_tally(arrival.poll), who.name, upload.contribution)
+    empty = service.empty_tally(arrival.poll)
+    given = read_contribution(empty, who.name, upload.contribution, service.key)
     return _Checked(arrival, who, upload, commitment, given.n_persons)
 
 

@@ -3,6 +3,8 @@
     step       what                                             after a crash before its commit
     freeze     check numbers and budgets; sign the list;        the poll is open
                closed
+    answer     of a sealed poll: the trustee's, which is      it waits for the answer
+               checked and kept
     charge     the library's `publish`: charge and draw, in     it is closed and uncharged: the next
                one transaction that takes the poll's place      who asks goes on here
                for a charge
@@ -21,11 +23,11 @@ Nothing about the making is shown but that it is over: no times, no sizes, no re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
-from sqlalchemy import and_, delete, insert, select, update
+from sqlalchemy import Connection, and_, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from ostraka.errors import AbsentError, FormatError, StateError, nothing_spent
@@ -35,7 +37,7 @@ from ostraka.party.names import canonical_list
 from ostraka.poll import Poll
 from ostraka.publishing import Stopped, publish, resume, stated
 from ostraka.release import Release
-from ostraka.service import audit, polls
+from ostraka.service import audit, polls, sealed
 from ostraka.service.access import Who
 from ostraka.service.polls import Found
 from ostraka.service.service import Service
@@ -43,8 +45,9 @@ from ostraka.service.storage import contributions, tables
 from ostraka.service.storage.ledger import lock_accounts
 from ostraka.signing import Signature
 from ostraka.tally import Tally
+from ostraka.trustee import Joining
 
-__all__ = ["finish", "freeze", "manifest", "release", "tell_trouble", "unfinished"]
+__all__ = ["ask_anew", "finish", "freeze", "manifest", "release", "tell_trouble", "unfinished"]
 
 
 def freeze(service: Service, by: Who, digest: str, *, leave_out: Iterable[Any] = ()) -> None:
@@ -157,6 +160,13 @@ def tell_trouble(service: Service, digest: str, told: str) -> None:
         connection.execute(update(tables.poll).where(of_closed).values(trouble=told))
 
 
+def ask_anew(service: Service, digest: str) -> None:
+    """Forget why a release was not made: somebody has done something about it."""
+    with service.database.write() as connection:
+        of_poll = update(tables.poll).where(tables.poll.c.digest == digest)
+        connection.execute(of_poll.values(trouble=None))
+
+
 def _wait_for_charges(connection: Any) -> None:
     """Let nobody else close or charge until this poll is closed.
 
@@ -223,23 +233,36 @@ def _find(service: Service, digest: str) -> Found:
 
 def _add_up(service: Service, found: Found) -> Tally | None:
     """The sum of what is on the list, and of nothing else; None once it has been erased."""
-    tally = Tally(service.poll(found.digest))
+    poll = service.poll(found.digest)
     with service.database.read() as connection:
         if polls.look(connection, found.digest).state != "closed":
             return None
-        query = select(tables.manifest.c.content).where(tables.manifest.c.poll == found.id)
-        listed = Manifest.from_bytes(bytes(connection.execute(query).scalar_one()))
-        listed.check(service.key.public)
-        expected = set(listed.commitments)
-        with closing(contributions.stream(connection, found.id)) as rows:
-            for name, commitment, salt, content in rows:
-                if bytes(commitment) not in expected or commit(salt, content) != bytes(commitment):
-                    raise FormatError("database", f"the contribution of party {name} was changed")
-                expected.remove(bytes(commitment))
-                tally.add(Contribution.from_bytes(content))
+        if not poll.is_sealed:
+            tally = Tally(poll)
+            for given in _listed(service, connection, found):
+                tally.add(given)
+            return tally
+        joining = Joining(poll, *sealed.find(service, connection, found.id, poll), service.key)
+        for given in _listed(service, connection, found):
+            if given.party not in joining.left_out:
+                joining.add(given)
+    return joining.tally()
+
+
+def _listed(service: Service, connection: Connection, found: Found) -> Iterator[Contribution]:
+    """What is on the signed list, each once, as it was then."""
+    query = select(tables.manifest.c.content).where(tables.manifest.c.poll == found.id)
+    listed = Manifest.from_bytes(bytes(connection.execute(query).scalar_one()))
+    listed.check(service.key.public)
+    expected = set(listed.commitments)
+    with closing(contributions.stream(connection, found.id)) as rows:
+        for name, commitment, salt, content in rows:
+            if bytes(commitment) not in expected or commit(salt, content) != bytes(commitment):
+                raise FormatError("database", f"the contribution of party {name} was changed")
+            expected.remove(bytes(commitment))
+            yield Contribution.from_bytes(content)
     if expected:
         raise FormatError("database", f"{len(expected)} contributions on the list are missing")
-    return tally
 
 
 def _write_down(service: Service, found: Found, poll: Poll, made: Release) -> None:

@@ -34,7 +34,7 @@ def largest(service: Service, digest: str) -> int:
 def hand_in(service: Service, by: Who, digest: str, party: Any, content: bytes) -> Receipt:
     """Take in a file for a party, and give its receipt."""
     name = canonical(party)
-    given = arrivals.read_contribution(service.empty_tally(digest), name, content)
+    given = arrivals.read_contribution(service.empty_tally(digest), name, content, service.key)
     salt = secrets.token_bytes(SALT_BYTES)
     commitment = commit(salt, content)
     with service.write_as(by) as connection:

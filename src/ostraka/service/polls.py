@@ -27,6 +27,7 @@ from ostraka.service.access import Who
 from ostraka.service.service import Service, no_poll
 from ostraka.service.storage import contributions, tables
 from ostraka.signing import Signature
+from ostraka.trustee import check_coordinator
 
 __all__ = [
     "Shown",
@@ -53,6 +54,7 @@ FACTS: Final = (
     "numbers",
     "bytes",
     "evaluates",
+    "servers",
 )
 ENDED: Final = ("released", "abandoned")
 
@@ -88,6 +90,8 @@ def add(service: Service, by: Who, content: bytes) -> Poll:
     """Take a poll in, as a draft; the same file once more changes nothing."""
     poll = Poll.from_bytes(content)
     _check_collectable(poll)
+    if poll.is_sealed:
+        check_coordinator(poll, service.key)
     service.blobs.put(content)
     told = facts_of(poll)
     with service.write_as(by) as connection:

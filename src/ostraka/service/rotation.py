@@ -13,6 +13,7 @@ before, since they are signed anew.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -99,6 +100,13 @@ def _refuse_at_work(connection: Connection) -> None:
             f"The poll {found[:12]}... is closed, and its release is not made.",
             "Finish it (ostraka close) or end it (ostraka poll abandon) first.",
         )
+    begun = select(poll.c.digest, poll.c.facts).where(poll.c.state.in_(("draft", "open")))
+    for digest, facts in connection.execute(begun).all():
+        if json.loads(facts).get("servers"):
+            raise StateError(
+                f"Parties seal what they send to the poll {digest[:12]}... to the present key.",
+                "Finish it (ostraka close) or end it (ostraka poll abandon) first.",
+            )
 
 
 def _sign_anew(service: Service, connection: Connection, key: SecretKey) -> None:

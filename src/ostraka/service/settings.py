@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final, Self, final
 from urllib.parse import urlsplit
 
-from ostraka.errors import ParameterError
+from ostraka.errors import ParameterError, printable
+from ostraka.sealing.card import LONGEST_NAME
 
 __all__ = ["Settings", "is_safe_address"]
 
@@ -32,6 +33,8 @@ class Settings:
     delta: float | None = None
     protects: str | None = None
     """Of whom the first start's budget is: a whole party, or a person."""
+    name: str = "coordinator"
+    """How the service is called on its card, for polls with a trustee."""
     rate: float = 50.0
     """Requests a second that one token may make for long."""
     grid: float = 5.0
@@ -51,6 +54,8 @@ class Settings:
         if self.issuer is not None and not is_safe_address(self.issuer):
             allowed = "https://HOST, perhaps with a path; http:// on this very machine alone"
             raise ParameterError("oidc_issuer", got=self.issuer, allowed=allowed)
+        if not printable("name", self.name, LONGEST_NAME):
+            raise ParameterError("name", got="", allowed="how people call this service")
         if not 0.0 < self.rate < math.inf:
             raise ParameterError("rate", got=self.rate, allowed="more than 0")
         if not 0.0 <= self.grid < math.inf:

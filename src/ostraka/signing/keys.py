@@ -163,6 +163,11 @@ class SecretKey:
         """What others check signatures with."""
         return PublicKey(self._key.public_key().public_bytes_raw())
 
+    @property
+    def seed(self) -> bytes:
+        """The 32 bytes of `from_seed`: whoever has them has the key."""
+        return self._key.private_bytes_raw()
+
     def sign(self, message: bytes) -> bytes:
         """The signature, 64 bytes."""
         return self._key.sign(message)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ostraka.errors import InputError, ParameterError, ShapeError, WrongTypeError, count
 from ostraka.public.promise import MOST_PARTIES
 
-__all__ = ["Ball", "BallSum", "Ballots", "Domain", "Units", "longest"]
+__all__ = ["Ball", "BallSum", "BallotSum", "Ballots", "Domain", "Units", "longest"]
 
 LARGEST_LENGTH = 2**24
 LARGEST_DIMENSION = 2**22

@@ -5,6 +5,9 @@ is refused by name and changes nothing if it does not belong to this poll, or co
 who was not asked or was already counted. Where persons are protected, a holder's contribution is
 the sum of its persons', and their number is added up too.
 
+Where two servers add up what neither of them can read, each has a tally of its own shares. The
+coordinator's is complete when the trustee's noisy sum, of the very same parties, was added to it.
+
 The total is private until noise has been added: this is the coordinator's own sheet, not something
 to publish.
 """
@@ -24,8 +27,11 @@ from ostraka.errors import (
 )
 from ostraka.party.contribution import Contribution, Kind
 from ostraka.party.names import canonical, distinct
+from ostraka.party.sealed import sealed_bytes
 from ostraka.public.promise import MOST_PARTIES, Promise
-from ostraka.tally.domain import Ball, Domain, Units
+from ostraka.sealing.shares import Share
+from ostraka.tally.domain import Ball, BallotSum, BallSum, Domain, Units
+from ostraka.tally.share_sum import ShareSum
 
 __all__ = ["Tally"]
 
@@ -45,15 +51,21 @@ class Asked(Protocol):
 
 @final
 class Tally:
-    """Adds contributions up. `Tally(poll)` is empty."""
+    """Adds contributions up. `Tally(poll)` is empty.
+
+    `rehearsal`: of a sealed poll, in the clear, where nothing can be released of it.
+    """
 
     __slots__ = ("_n_units", "_names", "_roll", "_sum", "poll")
 
-    def __init__(self, poll: Asked) -> None:
+    def __init__(self, poll: Asked, *, rehearsal: bool = False) -> None:
         if not hasattr(poll, "domain") or not hasattr(poll, "promise"):
             raise WrongTypeError("The poll", poll, "a Poll: Poll.create(...) or Poll.load(path)")
         self.poll = poll
-        self._sum = poll.domain.new_sum()
+        in_clear = poll.promise.servers is None or rehearsal
+        self._sum: BallSum | BallotSum | ShareSum = (
+            poll.domain.new_sum() if in_clear else ShareSum(poll.domain.dimension)
+        )
         self._names: dict[str, None] = {}
         self._roll = None if poll.roll is None else frozenset(poll.roll)
         self._n_units = 0
@@ -76,7 +88,12 @@ class Tally:
     @property
     def total(self) -> Units:
         """The sum: a vector for a ball, counts (N, K) for ballots."""
-        return self._sum.total
+        return self._clear.total
+
+    @property
+    def shares(self) -> ShareSum | None:
+        """Where a server adds up its shares; None where everything is in the clear."""
+        return self._sum if isinstance(self._sum, ShareSum) else None
 
     @property
     def missing(self) -> list[str]:
@@ -87,20 +104,41 @@ class Tally:
         """Count one party's contribution, or refuse it."""
         names = self._check(contribution)
         if contribution.n_persons is None:
-            self._sum.add_rows(contribution.values[None], names)
+            self._clear.add_rows(contribution.values[None], names)
             self._note(names, 1)
         else:
             self._check_room(contribution.n_persons)
-            self._sum.add_sum(contribution.values, contribution.n_persons)
+            self._clear.add_sum(contribution.values, contribution.n_persons)
             self._note(names, contribution.n_persons)
+
+    def add_share(self, party: str, share: Share, n_persons: int | None) -> None:
+        """Count one server's share of a party's contribution. What is in it nobody can check."""
+        if self.shares is None:
+            raise InputError("This poll is not sealed.", "Add contributions as they are: `add`.")
+        names = self._find_domain([canonical(party)])
+        n_units = 1 if n_persons is None else count("n_persons", n_persons, 0, MOST_PARTIES)
+        self._check_room(n_units)
+        self.shares.add(share)
+        self._note(names, n_units)
 
     def check(self, contribution: Contribution) -> None:
         """Refuse what `add` would refuse, and count nothing."""
         names, domain = self._check(contribution), self.poll.domain
+        if contribution.is_sealed:
+            return
         if contribution.n_persons is None:
             domain.check_rows(contribution.values[None], names)
         else:
             domain.check_sum(contribution.values, contribution.n_persons)
+
+    @property
+    def _clear(self) -> BallSum | BallotSum:
+        if isinstance(self._sum, ShareSum):
+            raise InputError(
+                "This poll is sealed: no server has what parties send in the clear.",
+                "Open each contribution with the server's key, and add its share.",
+            )
+        return self._sum
 
     def _check(self, contribution: Contribution) -> list[str]:
         if not isinstance(contribution, Contribution):
@@ -123,9 +161,9 @@ class Tally:
         forms = self._find_domain(distinct([canonical(name) for name in names]))
         self._check_room(len(forms))
         if isinstance(self.poll.domain, Ball):
-            self._sum.add_rows(block, forms)
+            self._clear.add_rows(block, forms)
         else:
-            self._sum.add_sum(block, len(forms))
+            self._clear.add_sum(block, len(forms))
         self._note(forms, len(forms))
 
     def add_sum(self, holder: Any, total: Any, n_persons: int) -> None:
@@ -134,7 +172,7 @@ class Tally:
         n = count("n_persons", n_persons, 0, MOST_PARTIES)
         names = self._find_domain([canonical(holder)])
         self._check_room(n)
-        self._sum.add_sum(total, n)
+        self._clear.add_sum(total, n)
         self._note(names, n)
 
     def _find_domain(self, names: list[str]) -> list[str]:
@@ -152,6 +190,12 @@ class Tally:
                 f"Party {given.party} sent a classifier, which has not voted yet.",
                 "Let it vote first: `Poll.open(contribution)`, with the auxiliary set.",
             )
+        if given.is_sealed is not (self.shares is not None):
+            sent = "a sealed contribution" if given.is_sealed else "a contribution in the clear"
+            raise InputError(
+                f"Party {given.party} sent {sent}, which this poll does not ask for.",
+                "Contribute to this poll again.",
+            )
         of_persons = given.n_persons is not None
         if of_persons is not (self.poll.promise.protects == "person"):
             raise InputError(
@@ -160,7 +204,11 @@ class Tally:
                 f"but this poll protects one {self.poll.promise.protects}.",
                 "Contribute to this poll again.",
             )
-        if given.of_votes is isinstance(self.poll.domain, Ball):
+        if given.is_sealed:
+            fits = given.values.size == sealed_bytes(self.poll.domain.dimension)
+        else:
+            fits = given.of_votes is not isinstance(self.poll.domain, Ball)
+        if not fits:
             raise InputError(
                 f"Party {given.party} did not send {self.poll.domain}.",
                 "Contribute to this poll again.",

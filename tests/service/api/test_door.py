@@ -31,6 +31,8 @@ MAY = {
     ("GET", "/v1/polls/{digest}"): ALL,
     ("GET", "/v1/polls/{digest}/file"): ALL,
     ("GET", "/v1/polls/{digest}/signature"): ALL,
+    ("GET", "/v1/polls/{digest}/request"): ADMIN,
+    ("PUT", "/v1/polls/{digest}/answer"): ADMIN,
     ("POST", "/v1/polls/{digest}/open"): ADMIN,
     ("POST", "/v1/polls/{digest}/close"): ADMIN,
     ("POST", "/v1/polls/{digest}/abandon"): ADMIN,

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
 
 from ostraka import __version__
+from ostraka.sealing import Card
 from ostraka.service.api import accounts, door, health, parties, polls, problems, uploads
 from ostraka.service.api.bodies import Bounded
 from ostraka.service.api.finisher import Finisher
@@ -60,6 +61,7 @@ def create(service: Service, settings: Settings) -> FastAPI:
     )
     state = app.state
     state.service = service
+    state.card = None if service.key is None else Card.of(settings.name, service.key)
     state.writer = Writer(service)
     state.finisher = Finisher(service, settings.grid)
     state.staff = Staff.of(settings)

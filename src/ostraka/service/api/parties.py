@@ -17,6 +17,7 @@ from ostraka.service.api.pages import Limit, Name, by_name
 from ostraka.service.api.polls import numbers_of
 from ostraka.service.api.shapes import (
     AccountShape,
+    CardShape,
     InvitationShape,
     InvitedShape,
     JoinedShape,
@@ -53,7 +54,11 @@ def show_service(request: Request) -> ServiceShape:
         for each in links
     ]
     return ServiceShape(
-        ostraka=__version__, key=str(service.key.public), earlier=earlier, archive=is_archive
+        ostraka=__version__,
+        key=str(service.key.public),
+        earlier=earlier,
+        archive=is_archive,
+        card=CardShape(**request.app.state.card.to_json()),
     )
 
 

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from ostraka.ledger import Amount
-from ostraka.service import closing, handing_in, polls
+from ostraka.service import closing, handing_in, polls, sealed
 from ostraka.service.access import Who
 from ostraka.service.accounts import price_of
 from ostraka.service.api.bodies import read_body
@@ -132,6 +132,28 @@ def abandon_poll(request: Request, who: Admin, digest: Digest) -> PollShape:
 def fetch_manifest(request: Request, who: Anyone, digest: Digest) -> Response:
     """The signed list of what is counted, once the poll is closed."""
     return _binary(closing.manifest(service_of(request), digest, who))
+
+
+@router.get("/polls/{digest}/request", response_class=Response, responses=BINARY)
+def fetch_request(request: Request, who: Admin, digest: Digest) -> Response:
+    """What the trustee of a sealed poll is asked, once the poll is closed."""
+    return _binary(sealed.request(service_of(request), digest, who))
+
+
+@router.put("/polls/{digest}/answer", openapi_extra=FILE)
+async def answer_poll(request: Request, who: Admin, digest: Digest) -> PollShape:
+    """Hand in the trustee's answer: the release of a sealed poll is made of it."""
+    service = service_of(request)
+    most = await run_in_threadpool(sealed.largest, service, digest)
+    content = await read_body(request, most, "The answer")
+
+    def take() -> PollShape:
+        sealed.take_answer(service, who, digest, content)
+        closing.ask_anew(service, digest)
+        request.app.state.finisher.ask(digest)
+        return _show(service, digest, who)
+
+    return await run_in_threadpool(take)
 
 
 @router.get("/polls/{digest}/release", response_class=Response, responses=BINARY)

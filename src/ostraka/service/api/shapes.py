@@ -69,6 +69,15 @@ class SuccessionShape(Shape):
     signature: str
 
 
+class CardShape(Shape):
+    """The service as a coordinator whom parties seal to."""
+
+    name: str
+    key: str
+    sealing: str
+    signature: str
+
+
 class ServiceShape(Shape):
     """Which service this is."""
 
@@ -76,6 +85,7 @@ class ServiceShape(Shape):
     key: str
     earlier: list[SuccessionShape]
     archive: bool
+    card: CardShape
 
 
 class JoinShape(Shape):

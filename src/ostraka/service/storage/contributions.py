@@ -85,7 +85,8 @@ def stream(
         .where(kept.c.poll == poll)
         .order_by(kept.c.party)
     )
-    with connection.execution_options(yield_per=200).execute(query) as found:
+    # Options of the query: those of a connection would stay, for whatever is written on it next.
+    with connection.execute(query.execution_options(yield_per=200)) as found:
         yield from (tuple(row) for row in found)
 
 

@@ -32,11 +32,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSON
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from ostraka.errors import FormatError, InputError, LedgerError, ServiceError, StateError
+from ostraka.errors import FormatError, InputError, LedgerError, ServiceError, StateError, printable
 from ostraka.ledger import Account, Amount, Charge, Cost, Rows
 from ostraka.ledger.amounts import Kind, exact_number, exact_text
 from ostraka.ledger.storage import DIGEST, LONGEST_NOTE
-from ostraka.party.names import printable
 from ostraka.service.storage import tables
 from ostraka.service.storage.database import Database
 

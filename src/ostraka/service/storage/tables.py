@@ -11,6 +11,7 @@
     asked          whom a poll asks, if it has a roll
     contribution   what a party has sent to a poll; erased when the poll has ended
     manifest       what is counted, frozen when the poll is closed
+    answer         what the trustee of a sealed poll has answered
     outcome        a release that was made, and the file that holds it
     audit          what admins have done; never changed
     ledger_...     the library's accounts (`ledger.py`); never changed, but for running sums
@@ -42,6 +43,7 @@ from ostraka.exchange.states import STATES
 __all__ = [
     "METADATA",
     "allowance",
+    "answer",
     "asked",
     "audit",
     "budget",
@@ -169,6 +171,13 @@ contribution: Final = Table(
 
 manifest: Final = Table(
     "manifest",
+    METADATA,
+    Column("poll", Integer, ForeignKey("poll.id"), primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+)
+
+answer: Final = Table(
+    "answer",
     METADATA,
     Column("poll", Integer, ForeignKey("poll.id"), primary_key=True),
     Column("content", LargeBinary, nullable=False),

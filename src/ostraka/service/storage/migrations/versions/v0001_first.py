@@ -13,6 +13,7 @@ branch_labels = None
 depends_on = None
 
 APPEND_ONLY = (
+    "answer",
     "audit",
     "ledger_budget",
     "ledger_allowance",
@@ -206,6 +207,13 @@ def upgrade() -> None:
             ["ledger_party.id"],
         ),
         sa.PrimaryKeyConstraint("party", "charge"),
+    )
+    op.create_table(
+        "answer",
+        sa.Column("poll", sa.Integer(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["poll"], ["poll.id"]),
+        sa.PrimaryKeyConstraint("poll"),
     )
     op.create_table(
         "manifest",
