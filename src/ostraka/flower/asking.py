@@ -1,0 +1,105 @@
+"""Send a poll to every node as it comes, and take their answers, until a deadline.
+
+It ends as soon as every node that was asked has answered, and enough of them count; or everybody on
+the roll is in; or at the deadline, with what came. What comes later is not looked at.
+
+Nodes that fail are listed, and others go on. With too few nodes nothing is released.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final, final
+
+from flwr.app import Message
+from flwr.serverapp import Grid
+
+from ostraka.errors import TooFewPartiesError
+from ostraka.flower.counting import Counting
+from ostraka.flower.settings import Order
+from ostraka.flower.wire import ask, read_answer
+from ostraka.poll import Poll
+
+__all__ = ["Asking", "collect"]
+
+PAUSE: Final = 0.5
+"""Seconds between two looks for nodes and answers."""
+AT_ONCE: Final = 50
+"""Answers that are in memory at a time: each may hold many contributions."""
+
+
+def collect(poll: Poll, grid: Grid, order: Order) -> Counting:
+    """What nodes sent in time; nothing is drawn here, and nobody is charged."""
+    asking = Asking(poll, grid, order)
+    deadline = time.monotonic() + order.deadline
+    while True:
+        asking.invite(deadline - time.monotonic())
+        asking.listen()
+        if asking.is_done or time.monotonic() >= deadline:
+            break
+        time.sleep(min(PAUSE, max(0.0, deadline - time.monotonic())))
+    asking.give_up()
+    return asking.counting
+
+
+def check_nodes(counting: Counting, order: Order) -> None:
+    """Refuse a release for fewer nodes than the coordinator wants."""
+    if counting.n_nodes < order.least_nodes:
+        raise TooFewPartiesError(counting.n_nodes, order.least_nodes, "node")
+
+
+@final
+class Asking:
+    """One poll, on its way to nodes and back."""
+
+    def __init__(self, poll: Poll, grid: Grid, order: Order) -> None:
+        self.counting = Counting(poll, order.parties_per_node)
+        self._grid, self._order, self._poll = grid, order, poll.to_bytes()
+        self._nodes: dict[str, int] = {}
+        """Which node was asked by which message."""
+        self._waiting: dict[str, None] = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing that still counts can come from those who were asked."""
+        tally = self.counting.tally
+        if tally.poll.roll is not None and not tally.missing:
+            return True
+        return not self._waiting and self.counting.n_nodes >= self._order.least_nodes
+
+    def invite(self, seconds: float) -> None:
+        """Send the poll to nodes that have not got it yet."""
+        known = set(self._nodes.values())
+        new = [node for node in self._grid.get_node_ids() if node not in known]
+        if not new or not seconds > 0.0:
+            return
+        sent = self._grid.push_messages([ask(self._poll, node, seconds) for node in new])
+        for node, message in zip(new, sent):
+            if message:  # otherwise it could not be sent: the next look tries again
+                self._nodes[message] = node
+                self._waiting[message] = None
+
+    def listen(self) -> None:
+        """Count what has come."""
+        pending = iter(list(self._waiting))
+        while together := list(islice(pending, AT_ONCE)):
+            self._take(self._grid.pull_messages(together))
+
+    def give_up(self) -> None:
+        """Note who has not answered."""
+        for message in self._waiting:
+            self.counting.refuse(self._nodes[message], "it had not answered at the deadline")
+
+    def _take(self, replies: Iterable[Message]) -> None:
+        for reply in replies:
+            asked = reply.metadata.reply_to_message_id
+            node = self._nodes.get(asked)
+            if node is None:
+                continue  # nobody whom we have asked
+            if asked not in self._waiting:
+                self.counting.refuse(node, "it answered a second time; its first answer counts")
+                continue
+            del self._waiting[asked]
+            self.counting.take(node, read_answer(reply))

@@ -1,0 +1,104 @@
+"""Bytes that a node sent, counted as contributions or refused by name.
+
+Guarantee: `count` is the one place where bytes become a counted contribution. They are measured
+before they are read, read as any file is, and added by `Tally.add`, which checks poll, roll, ball
+and that nobody is counted twice. What is refused changes nothing. The first valid contribution of a
+party counts; later ones are listed.
+
+A node's number is Flower's; a party's name is what the contribution says. Nothing ties the two
+together: whoever may join the federation may use any name that is still free.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, final
+
+from ostraka.errors import FormatError, InputError
+from ostraka.errors.words import one_line
+from ostraka.expect.describe import most_bytes
+from ostraka.party.contribution import Contribution
+from ostraka.poll import Poll
+from ostraka.tally import Tally
+
+__all__ = ["Counting", "Refused", "count"]
+
+MANY: Final = 100
+"""How many of each kind are named in a log."""
+
+
+class Refused(NamedTuple):
+    """Who was not counted, and why."""
+
+    who: str
+    why: str
+
+
+def count(tally: Tally, content: bytes, most: int) -> None:
+    """Count what one party sent, or refuse it."""
+    if len(content) > most:
+        raise InputError(f"It has {len(content):,} bytes.", f"Allowed: up to {most:,}.")
+    tally.add(Contribution.from_bytes(content))
+
+
+@final
+class Counting:
+    """What came from nodes: a tally, and a list of who was refused."""
+
+    def __init__(self, poll: Poll, parties_per_node: int) -> None:
+        self.tally = Tally(poll)
+        self.refused: list[Refused] = []
+        self._most_bytes = most_bytes(poll)
+        self._most_parties = parties_per_node
+        self._nodes: set[int] = set()
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes have sent something that counts."""
+        return len(self._nodes)
+
+    def take(self, node: int, answer: list[bytes] | str) -> None:
+        """Count what a node has sent, each contribution on its own; whatever it is, nothing breaks.
+
+        More than one node may send is refused as a whole: none of it can be told from the rest.
+        """
+        if isinstance(answer, str):
+            self.refuse(node, answer)
+            return
+        if len(answer) > self._most_parties:
+            self.refuse(
+                node,
+                f"it sent {len(answer):,} contributions, and parties-per-node allows "
+                f"{self._most_parties:,}",
+            )
+            return
+        for content in answer:
+            try:
+                count(self.tally, content, self._most_bytes)
+                self._nodes.add(node)
+            except (FormatError, InputError) as error:
+                self.refuse(node, error.problem)
+
+    def refuse(self, node: int, why: str) -> None:
+        """Note who was not counted."""
+        self.refused.append(Refused(f"node {node}", one_line(why)))
+
+    def report(self) -> str:
+        """Who is in, missing and refused, for the coordinator's log."""
+        tally = self.tally
+        lines = [f"In: {tally.n_parties:,}{_list(tally.names)}"]
+        if tally.poll.roll is not None:
+            lines.append(f"Missing: {len(tally.missing):,}{_list(tally.missing)}")
+        lines.append(f"Refused: {len(self.refused):,}")
+        for why in dict.fromkeys(each.why for each in self.refused):
+            names = list(dict.fromkeys(each.who for each in self.refused if each.why == why))
+            lines.append(f"  {_join(names)}: {why}")
+        return "\n".join(lines)
+
+
+def _list(names: list[str]) -> str:
+    return f" ({_join(names)})" if names else ""
+
+
+def _join(names: list[str]) -> str:
+    more = len(names) - MANY
+    return ", ".join(map(one_line, names[:MANY])) + (f" and {more:,} more" if more > 0 else "")
