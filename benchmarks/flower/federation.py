@@ -99,7 +99,7 @@ class Federation:
 
     def add_node(self, name: str, key: Path, **config: str | int) -> subprocess.Popen[bytes]:
         """A SuperNode with a registered key: `key` is the secret one, `key`.pub the other."""
-        self.flwr("supernode", "register", f"{key}.pub", CONNECTION)
+        self.flwr("supernode", "register", f"{key}.pub", CONNECTION, "--name", name)
         said = " ".join(f"{key}={json.dumps(value)}" for key, value in config.items())
         _, node = self._trust()
         words = ["--superlink", self.address, "--auth-supernode-private-key", str(key), *node]

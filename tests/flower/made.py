@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.proto.node_pb2 import NodeInfo
 from flwr.serverapp import Grid
 
 from ostraka.poll import Poll
@@ -21,8 +22,14 @@ CLASSES = ("ill", "well")
 class FakeGrid(Grid):
     """Nodes by their number; each `looks` at the grid brings what nodes have answered by then."""
 
-    def __init__(self, nodes: dict[int, Node], *, late: dict[int, int] | None = None) -> None:
-        self.nodes, self.late = nodes, late or {}
+    def __init__(
+        self,
+        nodes: dict[int, Node],
+        *,
+        late: dict[int, int] | None = None,
+        names: dict[int, str] | None = None,
+    ) -> None:
+        self.nodes, self.late, self.names = nodes, late or {}, names or {}
         self.asked: list[int] = []
         self.looks = 0
         self.replies: dict[str, list[Message]] = {}
@@ -42,6 +49,9 @@ class FakeGrid(Grid):
     def get_node_ids(self) -> Iterable[int]:
         self.looks += 1
         return [node for node in self.nodes if self.late.get(node, 0) < self.looks]
+
+    def get_nodes(self) -> Iterable[NodeInfo]:
+        return [NodeInfo(node_id=n, name=self.names.get(n)) for n in self.get_node_ids()]
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         sent = []

@@ -122,6 +122,36 @@ def test_an_answer_of_somebody_who_was_not_asked_is_not_looked_at() -> None:
     assert asked.counting.tally.n_parties == 0
 
 
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def named(**more: Any) -> Counting:
+    """Three nodes, whose keys were registered as north, south and the west."""
+    names = {1: "North", 2: " south", 3: "the west"}
+    nodes = {1: sending(NORTH), 2: sending(SOUTH), 3: sending(WEST)}
+    return collect(POLL, FakeGrid(nodes, names=names), order(**more))
+
+
+def test_what_a_named_node_sends_counts_under_that_name_alone() -> None:
+    counted = named()
+    assert counted.tally.names == ["north", "south"]
+    (refused,) = counted.refused
+    assert refused == (
+        "node 3 (the west)",
+        "It is of party west, and its node is registered as the west.",
+    )
+
+
+def test_nobody_takes_a_name_from_the_node_that_has_it() -> None:
+    nodes = {1: sending(SOUTH), 2: sending(SOUTH), 3: sending(WEST)}
+    grid = FakeGrid(nodes, names={1: "north", 2: "south", 3: "west"})
+    assert collect(POLL, grid, order()).tally.names == ["south", "west"]
+
+
+def test_a_node_for_many_parties_bears_none_of_their_names() -> None:
+    assert named(parties_per_node=2).tally.names == ["north", "south", "west"]
+
+
 # ---- rubbish -------------------------------------------------------------------------------------
 
 

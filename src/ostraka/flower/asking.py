@@ -17,7 +17,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from ostraka.errors import TooFewPartiesError
-from ostraka.flower.counting import Counting
+from ostraka.flower.counting import Counting, Sender
 from ostraka.flower.settings import Order
 from ostraka.flower.wire import ask, read_answer
 from ostraka.poll import Poll
@@ -57,7 +57,7 @@ class Asking:
     def __init__(self, poll: Poll, grid: Grid, order: Order) -> None:
         self.counting = Counting(poll, order.parties_per_node)
         self._grid, self._order, self._poll = grid, order, poll.to_bytes()
-        self._nodes: dict[str, int] = {}
+        self._asked: dict[str, Sender] = {}
         """Which node was asked by which message."""
         self._waiting: dict[str, None] = {}
 
@@ -71,14 +71,15 @@ class Asking:
 
     def invite(self, seconds: float) -> None:
         """Send the poll to nodes that have not got it yet."""
-        known = set(self._nodes.values())
-        new = [node for node in self._grid.get_node_ids() if node not in known]
+        known = {sender.node for sender in self._asked.values()}
+        there = (Sender(each.node_id, each.name) for each in self._grid.get_nodes())
+        new = [sender for sender in there if sender.node not in known]
         if not new or not seconds > 0.0:
             return
-        sent = self._grid.push_messages([ask(self._poll, node, seconds) for node in new])
-        for node, message in zip(new, sent):
+        sent = self._grid.push_messages([ask(self._poll, each.node, seconds) for each in new])
+        for sender, message in zip(new, sent):
             if message:  # otherwise it could not be sent: the next look tries again
-                self._nodes[message] = node
+                self._asked[message] = sender
                 self._waiting[message] = None
 
     def listen(self) -> None:
@@ -90,16 +91,16 @@ class Asking:
     def give_up(self) -> None:
         """Note who has not answered."""
         for message in self._waiting:
-            self.counting.refuse(self._nodes[message], "it had not answered at the deadline")
+            self.counting.refuse(self._asked[message], "it had not answered at the deadline")
 
     def _take(self, replies: Iterable[Message]) -> None:
         for reply in replies:
             asked = reply.metadata.reply_to_message_id
-            node = self._nodes.get(asked)
-            if node is None:
+            sender = self._asked.get(asked)
+            if sender is None:
                 continue  # nobody whom we have asked
             if asked not in self._waiting:
-                self.counting.refuse(node, "it answered a second time; its first answer counts")
+                self.counting.refuse(sender, "it answered a second time; its first answer counts")
                 continue
             del self._waiting[asked]
-            self.counting.take(node, read_answer(reply))
+            self.counting.take(sender, read_answer(reply))

@@ -5,8 +5,9 @@ before they are read, read as any file is, and added by `Tally.add`, which check
 and that nobody is counted twice. What is refused changes nothing. The first valid contribution of a
 party counts; later ones are listed.
 
-A node's number is Flower's; a party's name is what the contribution says. Nothing ties the two
-together: whoever may join the federation may use any name that is still free.
+Where a coordinator has registered a node's key under a name (`flwr supernode register --name`),
+what it sends counts under that name alone. A node without one may use any name that is still free,
+and so may those that stand for many parties.
 """
 
 from __future__ import annotations
@@ -17,13 +18,24 @@ from ostraka.errors import FormatError, InputError
 from ostraka.errors.words import one_line
 from ostraka.expect.describe import most_bytes
 from ostraka.party.contribution import Contribution
+from ostraka.party.names import canonical
 from ostraka.poll import Poll
 from ostraka.tally import Tally
 
-__all__ = ["Counting", "Refused", "count"]
+__all__ = ["Counting", "Refused", "Sender", "count"]
 
-MANY: Final = 100
+MANY: Final = 20
 """How many of each kind are named in a log."""
+
+
+class Sender(NamedTuple):
+    """A node, by Flower's number, and the name under which its key was registered, if any."""
+
+    node: int
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"node {self.node}" + (f" ({one_line(self.name)})" if self.name else "")
 
 
 class Refused(NamedTuple):
@@ -33,11 +45,17 @@ class Refused(NamedTuple):
     why: str
 
 
-def count(tally: Tally, content: bytes, most: int) -> None:
-    """Count what one party sent, or refuse it."""
+def count(tally: Tally, content: bytes, most: int, name: str = "") -> None:
+    """Count what one party sent, which must be this one if it is named; or refuse it."""
     if len(content) > most:
         raise InputError(f"It has {len(content):,} bytes.", f"Allowed: up to {most:,}.")
-    tally.add(Contribution.from_bytes(content))
+    given = Contribution.from_bytes(content)
+    if name and given.party != canonical(name):
+        raise InputError(
+            f"It is of party {given.party}, and its node is registered as {name}.",
+            "A node contributes under the name of its key.",
+        )
+    tally.add(given)
 
 
 @final
@@ -49,38 +67,39 @@ class Counting:
         self.refused: list[Refused] = []
         self._most_bytes = most_bytes(poll)
         self._most_parties = parties_per_node
-        self._nodes: set[int] = set()
+        self._senders: set[int] = set()
 
     @property
     def n_nodes(self) -> int:
         """How many nodes have sent something that counts."""
-        return len(self._nodes)
+        return len(self._senders)
 
-    def take(self, node: int, answer: list[bytes] | str) -> None:
+    def take(self, sender: Sender, answer: list[bytes] | str) -> None:
         """Count what a node has sent, each contribution on its own; whatever it is, nothing breaks.
 
         More than one node may send is refused as a whole: none of it can be told from the rest.
         """
         if isinstance(answer, str):
-            self.refuse(node, answer)
+            self.refuse(sender, answer)
             return
         if len(answer) > self._most_parties:
             self.refuse(
-                node,
+                sender,
                 f"it sent {len(answer):,} contributions, and parties-per-node allows "
                 f"{self._most_parties:,}",
             )
             return
+        name = sender.name if self._most_parties == 1 else ""
         for content in answer:
             try:
-                count(self.tally, content, self._most_bytes)
-                self._nodes.add(node)
+                count(self.tally, content, self._most_bytes, name)
+                self._senders.add(sender.node)
             except (FormatError, InputError) as error:
-                self.refuse(node, error.problem)
+                self.refuse(sender, error.problem)
 
-    def refuse(self, node: int, why: str) -> None:
+    def refuse(self, sender: Sender, why: str) -> None:
         """Note who was not counted."""
-        self.refused.append(Refused(f"node {node}", one_line(why)))
+        self.refused.append(Refused(str(sender), one_line(why)))
 
     def report(self) -> str:
         """Who is in, missing and refused, for the coordinator's log."""
