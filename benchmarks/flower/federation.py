@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, final
 
-__all__ = ["OFFLINE", "Federation", "wait_until"]
+__all__ = ["MARK", "OFFLINE", "TOOLS", "Federation", "end_all", "free_port", "wait_until"]
 
 OFFLINE: Final = {
     "FLWR_TELEMETRY_ENABLED": "0",
@@ -32,6 +32,7 @@ TOOLS: Final = Path(sys.executable).parent
 CONNECTION: Final = "here"
 PATIENCE: Final = 120.0
 PAUSE: Final = 0.2
+KINDLY: Final = 20.0
 ENDED: Final = ("finished:completed", "finished:failed", "finished:stopped")
 
 
@@ -47,7 +48,7 @@ class Federation:
         self, folder: Path, *, simulation: bool = False, tls: tuple[Path, Path] | None = None
     ) -> None:
         self.folder, self._mark, self._tls = folder, uuid.uuid4().hex, tls
-        self.address = f"127.0.0.1:{_free_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
         self._started: list[subprocess.Popen[bytes]] = []
         self._environment = {
             **os.environ,
@@ -74,15 +75,7 @@ class Federation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for signalled in (signal.SIGTERM, signal.SIGKILL):
-            deadline = time.monotonic() + 20.0
-            while (family := list(self._family())) and time.monotonic() < deadline:
-                for process in family:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(process, signalled)
-                time.sleep(PAUSE)
-                self._reap()
-        self._reap()
+        end_all(self._mark, self._reap)
 
     def start(self, name: str, words: list[str]) -> subprocess.Popen[bytes]:
         """A process of the federation, whose log is `name`.log."""
@@ -97,13 +90,24 @@ class Federation:
         self._started.append(process)
         return process
 
-    def add_node(self, name: str, key: Path, **config: str | int) -> subprocess.Popen[bytes]:
-        """A SuperNode with a registered key: `key` is the secret one, `key`.pub the other."""
+    def add_node(
+        self, name: str, key: Path, through: str | None = None, **config: str | int
+    ) -> subprocess.Popen[bytes]:
+        """A SuperNode with a registered key: `key` is the secret one, `key`.pub the other.
+
+        `through`: the address of a proxy, if it is to use one.
+        """
         self.flwr("supernode", "register", f"{key}.pub", CONNECTION, "--name", name)
-        said = " ".join(f"{key}={json.dumps(value)}" for key, value in config.items())
+        own = " ".join(f"{name}={json.dumps(said)}" for name, said in config.items())
         _, node = self._trust()
-        words = ["--superlink", self.address, "--auth-supernode-private-key", str(key), *node]
-        words += ["--port", str(_free_port()), "--node-config", said.replace("_", "-")]
+        words = [
+            "--superlink",
+            through or self.address,
+            "--auth-supernode-private-key",
+            str(key),
+            *node,
+        ]
+        words += ["--port", str(free_port()), "--node-config", own.replace("_", "-")]
         return self.start(name, ["flower-supernode", *words])
 
     def flwr(self, *words: str) -> str:
@@ -169,18 +173,32 @@ class Federation:
             return True
         return False
 
-    def _family(self) -> Iterator[int]:
-        """Every process that carries the mark."""
-        mark = f"{MARK}={self._mark}".encode()
-        for path in Path("/proc").iterdir():
-            if path.name.isdigit():
-                with contextlib.suppress(OSError):
-                    if mark in (path / "environ").read_bytes().split(b"\0"):
-                        yield int(path.name)
-
     def _reap(self) -> None:
         for process in self._started:
             process.poll()
+
+
+def end_all(mark: str, reap: Callable[[], None] = lambda: None) -> None:
+    """End every process that has this mark among its variables: kindly, then without asking."""
+    for signalled in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + KINDLY
+        while (family := list(_family(mark))) and time.monotonic() < deadline:
+            for process in family:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signalled)
+            time.sleep(PAUSE)
+            reap()
+    reap()
+
+
+def _family(mark: str) -> Iterator[int]:
+    """Every process that carries the mark."""
+    carried = f"{MARK}={mark}".encode()
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            with contextlib.suppress(OSError):
+                if carried in (path / "environ").read_bytes().split(b"\0"):
+                    yield int(path.name)
 
 
 def wait_until(
@@ -198,7 +216,8 @@ def _toml(value: Any) -> str:
     return json.dumps(str(value) if isinstance(value, Path) else value)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback at which nobody listens yet."""
     with socket.socket() as tried:
         tried.bind(("127.0.0.1", 0))
         return int(tried.getsockname()[1])

@@ -53,6 +53,7 @@ def measure(folder: Path, n_nodes: int, n_each: int) -> Measured:
     with Federation(folder, simulation=True) as federation:
         begun = time.perf_counter()
         nodes = f"num-supernodes={n_nodes} init-args-num-cpus={N_PROCESSORS}"
+        nodes += " client-resources-num-cpus=1"
         run = federation.run(APP, config, "--federation-config", nodes)
         said = federation.finish(run, PATIENCE)
         over_flower = time.perf_counter() - begun

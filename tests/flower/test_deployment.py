@@ -1,5 +1,7 @@
 """A federation of real processes on loopback: TLS, five nodes with keys, and two polls.
 
+The nodes reach the SuperLink through a proxy that hides everything but what nodes need.
+
 First five holders answer from tables with the rows of several people each, who are protected, with
 an app that has no code; one of them has rules of its own, which refuse. Then they answer another
 poll by rows that an app of theirs loads; one is killed while it reads them.
@@ -9,9 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import http.client
 import json
 import os
 import shutil
+import ssl
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -30,6 +34,7 @@ from ostraka.ledger import Ledger
 from ostraka.site import Rules, Site
 from tests.certificates import write_certificate
 from tests.command import run_command
+from tests.flower.proxy import FleetProxy
 
 DATA = Path(os.environ.get("OSTRAKA_DATA") or "data")
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "flower"
@@ -45,6 +50,7 @@ class Story:
 
     folder: Path
     federation: Federation
+    proxy: FleetProxy
     nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
     n_persons: int = 0
@@ -141,14 +147,17 @@ def add_nodes(story: Story) -> None:
         }
         if name == STRICT:
             config["site"] = str(story.folder / "rules")
-        story.nodes[name] = story.federation.add_node(name, story.folder / name, **config)
+        story.nodes[name] = story.federation.add_node(
+            name, story.folder / name, story.proxy.address, **config
+        )
 
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     folder = tmp_path_factory.mktemp("federation")
-    with Federation(folder, tls=write_certificate(folder)) as federation:
-        made = Story(folder, federation)
+    tls = write_certificate(folder)
+    with Federation(folder, tls=tls) as federation, FleetProxy(federation.address, tls) as proxy:
+        made = Story(folder, federation, proxy)
         write_tables(made)
         add_nodes(made)
         run = federation.run(EXAMPLES / "tables", made.config("subjects"))
@@ -221,6 +230,16 @@ def test_what_came_is_verified_and_predicts(story: Story, name: str) -> None:
     assert "Yes: computed anew from noise and sensitivity" in told
     public = pd.read_csv(story.folder / "public.csv")
     assert len(Release.load(story.folder / f"{name}.ostraka").predict(public)) == len(public)
+
+
+def test_nodes_ask_for_nothing_but_what_a_proxy_may_pass(story: Story) -> None:
+    assert all(path.startswith("/v1/fleet/") for path in story.proxy.asked)
+    trust = ssl.create_default_context(cafile=story.folder / "cert.pem")
+    for path in ("/v1/control/list-runs", "/v1/runtime/pull-messages", "/health"):
+        stranger = http.client.HTTPSConnection(story.proxy.address, context=trust, timeout=10.0)
+        stranger.request("POST", path, b"")
+        assert stranger.getresponse().status == 404
+        stranger.close()
 
 
 def test_nothing_of_anybody_s_rows_is_in_a_log_of_others(story: Story) -> None:
