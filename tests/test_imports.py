@@ -123,6 +123,11 @@ def test_blocking_works() -> None:
     assert "scipy is blocked" in run(blocked(["scipy"]) + "import ostraka.solve.losses").stderr
 
 
+def test_without_flower_it_is_said_what_to_install() -> None:
+    done = run("import sys\nsys.modules['flwr'] = None\nimport ostraka.flower")
+    assert "Install it with: pip install 'ostraka[flower]'" in done.stderr
+
+
 def test_a_release_predicts_with_numpy_alone(tmp_path: Path) -> None:
     from tests.release.test_release import a_release
 

@@ -76,6 +76,8 @@ class Federation:
 
     def __exit__(self, *_: object) -> None:
         end_all(self._mark, self._reap)
+        for process in self._started:  # its variables go a moment before it does
+            process.wait(KINDLY)
 
     def start(self, name: str, words: list[str]) -> subprocess.Popen[bytes]:
         """A process of the federation, whose log is `name`.log."""
@@ -188,7 +190,6 @@ def end_all(mark: str, reap: Callable[[], None] = lambda: None) -> None:
                     os.kill(process, signalled)
             time.sleep(PAUSE)
             reap()
-    reap()
 
 
 def _family(mark: str) -> Iterator[int]:

@@ -169,6 +169,8 @@ ODD: dict[str, tuple[Node, str]] = {
     "one text": (saying(contributions="text"), "its answer holds no contribution"),
     "another key": (saying(weights=[b"x"]), "its answer holds no contribution"),
     "an unknown refusal": (saying(refused="because row 3 is ill"), "holds no contribution"),
+    "a list of refusals": (saying(refused=["rules"]), "holds no contribution"),
+    "a number": (saying(contributions=3, refused=2.5), "holds no contribution"),
     "another record": (
         reply_with(RecordDict({"other": ConfigRecord({"contributions": [WEST]})})),
         "its answer holds no contribution",
@@ -242,13 +244,29 @@ def test_a_roll_keeps_strangers_out_and_ends_the_wait() -> None:
     assert "Missing: 0" in counted.report()
 
 
+def test_an_answer_that_flower_cannot_read_is_lost_alone() -> None:
+    """Whatever a node packs into its message, no other node's answer goes with it."""
+
+    class Broken(FakeGrid):
+        def pull_messages(self, message_ids: Any) -> Any:
+            pulled = super().pull_messages(message_ids)
+            if any(reply.metadata.src_node_id == 2 for reply in pulled):
+                raise ValueError("not a RecordDict")
+            return pulled
+
+    grid = Broken({1: sending(NORTH), 2: sending(WEST), 3: sending(SOUTH)})
+    counted = collect(POLL, grid, order(deadline=0.05))
+    assert counted.tally.names == ["north", "south"]
+    assert counted.refused == [("node 2", "it had not answered when the asking ended")]
+
+
 # ---- time ----------------------------------------------------------------------------------------
 
 
 def test_at_the_deadline_it_goes_on_with_what_came() -> None:
     silent = lambda message: None  # noqa: E731
     (refused,) = refused_besides_two(silent, deadline=0.05)
-    assert refused == ("node 3", "it had not answered at the deadline")
+    assert refused == ("node 3", "it had not answered when the asking ended")
 
 
 def test_what_comes_after_the_deadline_is_not_counted() -> None:

@@ -12,6 +12,7 @@ from flwr.app import Context, Message, RecordDict
 from sklearn.tree import DecisionTreeClassifier
 from skops.io import dump
 
+from ostraka.errors import RulesError
 from ostraka.flower import Rows, client, create_client, create_sharded_client
 from ostraka.flower.wire import read_answer
 from ostraka.party.contribution import Contribution
@@ -85,7 +86,14 @@ def failing(error: Exception) -> Any:
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError(SECRET), KeyError(SECRET), OSError(SECRET), MemoryError(), RecursionError(SECRET)],
+    [
+        ValueError(SECRET),
+        KeyError(SECRET),
+        OSError(SECRET),
+        RulesError([SECRET]),
+        MemoryError(),
+        RecursionError(SECRET),
+    ],
 )
 @pytest.mark.parametrize("create", [create_client, create_sharded_client])
 def test_an_exception_is_written_at_home_and_never_sent(

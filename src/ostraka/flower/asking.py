@@ -4,30 +4,32 @@ It ends as soon as every node that was asked has answered, and enough of them co
 the roll is in; or at the deadline, with what came. What comes later is not looked at.
 
 Nodes that fail are listed, and others go on. With too few nodes nothing is released.
+
+Why answers are pulled one by one: Flower forgets an answer before it has read it. If one of many
+that are pulled together cannot be read, all that were pulled with it are lost.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from itertools import islice
+from logging import ERROR
 from typing import Final, final
 
 from flwr.app import Message
+from flwr.common import log
 from flwr.serverapp import Grid
 
 from ostraka.errors import TooFewPartiesError
 from ostraka.flower.counting import Counting, Sender
 from ostraka.flower.settings import Order
-from ostraka.flower.wire import ask, read_answer
+from ostraka.flower.wire import ask, pack_poll, read_answer
 from ostraka.poll import Poll
 
 __all__ = ["Asking", "collect"]
 
 PAUSE: Final = 0.5
-"""Seconds between two looks for nodes and answers."""
-AT_ONCE: Final = 50
-"""Answers that are in memory at a time: each may hold many contributions."""
+"""Seconds between two looks for nodes and answers; more if a look takes longer."""
 
 
 def collect(poll: Poll, grid: Grid, order: Order) -> Counting:
@@ -35,11 +37,13 @@ def collect(poll: Poll, grid: Grid, order: Order) -> Counting:
     asking = Asking(poll, grid, order)
     deadline = time.monotonic() + order.deadline
     while True:
-        asking.invite(deadline - time.monotonic())
+        begun = time.monotonic()
+        asking.invite(deadline - begun)
         asking.listen()
-        if asking.is_done or time.monotonic() >= deadline:
+        now = time.monotonic()
+        if asking.is_done or now >= deadline:
             break
-        time.sleep(min(PAUSE, max(0.0, deadline - time.monotonic())))
+        time.sleep(min(max(PAUSE, now - begun), deadline - now))
     asking.give_up()
     return asking.counting
 
@@ -56,7 +60,7 @@ class Asking:
 
     def __init__(self, poll: Poll, grid: Grid, order: Order) -> None:
         self.counting = Counting(poll, order.parties_per_node)
-        self._grid, self._order, self._poll = grid, order, poll.to_bytes()
+        self._grid, self._order, self._content = grid, order, pack_poll(poll.to_bytes())
         self._asked: dict[str, Sender] = {}
         """Which node was asked by which message."""
         self._waiting: dict[str, None] = {}
@@ -76,22 +80,26 @@ class Asking:
         new = [sender for sender in there if sender.node not in known]
         if not new or not seconds > 0.0:
             return
-        sent = self._grid.push_messages([ask(self._poll, each.node, seconds) for each in new])
+        sent = self._grid.push_messages([ask(self._content, each.node, seconds) for each in new])
         for sender, message in zip(new, sent):
             if message:  # otherwise it could not be sent: the next look tries again
                 self._asked[message] = sender
                 self._waiting[message] = None
 
     def listen(self) -> None:
-        """Count what has come."""
-        pending = iter(list(self._waiting))
-        while together := list(islice(pending, AT_ONCE)):
-            self._take(self._grid.pull_messages(together))
+        """Count what has come. What cannot be pulled now is tried again at the next look."""
+        for message in list(self._waiting):
+            try:
+                replies = list(self._grid.pull_messages([message]))
+            except Exception as error:
+                log(ERROR, "%s: its answer cannot be read.", self._asked[message], exc_info=error)
+                continue
+            self._take(replies)
 
     def give_up(self) -> None:
         """Note who has not answered."""
         for message in self._waiting:
-            self.counting.refuse(self._asked[message], "it had not answered at the deadline")
+            self.counting.refuse(self._asked[message], "it had not answered when the asking ended")
 
     def _take(self, replies: Iterable[Message]) -> None:
         for reply in replies:

@@ -83,7 +83,10 @@ def _heed_and_make(make: Make, poll: Poll, context: Context) -> list[bytes]:
     rules = Site.find(settings.read_path(config, "site"))
     if rules is not None:
         rules.check(poll, settings.find_party(config))
-    made = list(make(poll, context))
+    try:
+        made = list(make(poll, context))
+    except RulesError as error:  # raised by whoever loads rows: it may depend on them
+        raise RuntimeError("no contribution was made") from error
     if rules is not None:
         for each in made:
             rules.charge(poll, each.party)

@@ -25,6 +25,7 @@ __all__ = [
     "Refusal",
     "ask",
     "pack_contributions",
+    "pack_poll",
     "pack_refusal",
     "read_answer",
     "read_poll",
@@ -39,7 +40,7 @@ REFUSED: Final = "refused"
 ERRORS: Final = {
     1: "its Flower app could not be loaded",
     2: "its Flower app failed",
-    3: "the poll could not be delivered to it in time",
+    3: "the question or its answer was lost on the way",
     4: "it did not answer in time",
     5: "it went away before it had answered",
     7: "it does not trust this Flower app",
@@ -63,9 +64,13 @@ WORDS: Final[dict[str, str]] = {
 }
 
 
-def ask(poll: bytes, node: int, seconds: float) -> Message:
-    """The poll, for one node, which has so many seconds to answer."""
-    content = RecordDict({RECORD: ConfigRecord({POLL: poll})})
+def pack_poll(poll: bytes) -> RecordDict:
+    """The poll, once for all nodes."""
+    return RecordDict({RECORD: ConfigRecord({POLL: poll})})
+
+
+def ask(content: RecordDict, node: int, seconds: float) -> Message:
+    """The question for one node, which has so many seconds to answer."""
     return Message(content, dst_node_id=node, message_type=MessageType.QUERY, ttl=seconds)
 
 
@@ -92,8 +97,9 @@ def read_answer(message: Message) -> list[bytes] | str:
     if message.has_error():
         return ERRORS.get(message.error.code, f"Flower reports error {message.error.code}")
     record = _record(message)
-    if record.get(REFUSED) in WORDS:
-        return WORDS[record[REFUSED]]
+    refused = record.get(REFUSED)
+    if isinstance(refused, str) and refused in WORDS:
+        return WORDS[refused]
     sent = record.get(CONTRIBUTIONS)
     if not isinstance(sent, list) or not sent or not all(isinstance(x, bytes) for x in sent):
         return "its answer holds no contribution"
