@@ -73,6 +73,16 @@ def test_who_connects_late_is_asked_too() -> None:
     assert grid.asked == [1, 2, 3]
 
 
+def test_those_who_are_expected_are_waited_for() -> None:
+    nodes = {1: sending(NORTH), 2: sending(SOUTH), 3: sending(WEST)}
+    hurried = collect(POLL, FakeGrid(nodes, late={3: 5}), order(least_nodes=2))
+    assert hurried.tally.names == ["north", "south"]
+    waiting = collect(POLL, FakeGrid(nodes, late={3: 5}), order(least_nodes=2, wait_for_nodes=3))
+    assert waiting.tally.names == ["north", "south", "west"]
+    in_vain = collect(POLL, FakeGrid(nodes), order(wait_for_nodes=4, deadline=0.05))
+    assert in_vain.tally.n_parties == 3
+
+
 def test_one_node_that_may_send_for_many_parties_does() -> None:
     counted = ask({1: sending(NORTH, SOUTH), 2: sending(WEST)}, parties_per_node=2)
     assert same(counted.tally, the_sum_of(NORTH, SOUTH, WEST))

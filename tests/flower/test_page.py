@@ -71,7 +71,7 @@ def test_the_page_names_every_key_with_its_default() -> None:
     }
     fields = {name.replace("_", "-"): getattr(order, name) for name in Order.__slots__}
     assert set(shown) == set(fields)
-    for name in ("deadline", "least-nodes", "parties-per-node"):
+    for name in ("deadline", "least-nodes", "wait-for-nodes", "parties-per-node"):
         assert float(shown[name]) == fields[name]
 
 

@@ -20,7 +20,13 @@ def test_what_is_not_said_has_a_default() -> None:
 
 
 def test_everything_can_be_said() -> None:
-    said = {"ledger": "/l.db", "deadline": 30, "least-nodes": 3, "parties-per-node": 500}
+    said = {
+        "ledger": "/l.db",
+        "deadline": 30,
+        "least-nodes": 3,
+        "parties-per-node": 500,
+        "wait-for-nodes": 9,
+    }
     order = Order.read({**CONFIG, **said, "recover": True, "force": True})
     assert order == Order(
         poll=Path("/a/b.poll"),
@@ -28,6 +34,7 @@ def test_everything_can_be_said() -> None:
         ledger=Path("/l.db"),
         deadline=30,
         least_nodes=3,
+        wait_for_nodes=9,
         parties_per_node=500,
         recover=True,
         force=True,
@@ -50,6 +57,8 @@ def test_everything_can_be_said() -> None:
         ({"least-nodes": 0}, "least-nodes = 0.*1 or more"),
         ({"least-nodes": 2.5}, "least-nodes"),
         ({"parties-per-node": 0}, "parties-per-node"),
+        ({"wait-for-nodes": -1}, "wait-for-nodes = -1"),
+        ({"wait-for-nodes": True}, "wait-for-nodes"),
         ({"again": "no"}, "again = 'no'.*true or false"),
         ({"force": 1}, "force = 1.*true or false"),
         ({"recover": True}, "recover = True.*with a ledger"),

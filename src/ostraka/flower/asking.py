@@ -1,7 +1,8 @@
 """Send a poll to every node as it comes, and take their answers, until a deadline.
 
-It ends as soon as every node that was asked has answered, and enough of them count; or everybody on
-the roll is in; or at the deadline, with what came. What comes later is not looked at.
+It ends as soon as every node that was asked has answered, as many were asked as are waited for, and
+enough of them count; or everybody on the roll is in; or at the deadline, with what came. What comes
+later is not looked at.
 
 Nodes that fail are listed, and others go on. With too few nodes nothing is released.
 
@@ -71,7 +72,8 @@ class Asking:
         tally = self.counting.tally
         if tally.poll.roll is not None and not tally.missing:
             return True
-        return not self._waiting and self.counting.n_nodes >= self._order.least_nodes
+        all_came = not self._waiting and len(self._asked) >= self._order.wait_for_nodes
+        return all_came and self.counting.n_nodes >= self._order.least_nodes
 
     def invite(self, seconds: float) -> None:
         """Send the poll to nodes that have not got it yet."""

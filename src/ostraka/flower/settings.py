@@ -6,6 +6,7 @@
     ledger             the accounts; "" keeps none                            ""
     deadline           how many seconds nodes have to answer                  600
     least-nodes        with fewer nodes nothing is released                   2
+    wait-for-nodes     how many nodes are waited for, until the deadline      0
     parties-per-node   how many contributions one node may send               1
     again, recover     as with `ostraka release`: once more; a lost one       false
     force              replace what is at `out`                               false
@@ -47,6 +48,7 @@ class Order:
     ledger: Path | None = None
     deadline: float = DEADLINE
     least_nodes: int = LEAST_NODES
+    wait_for_nodes: int = 0
     parties_per_node: int = 1
     again: bool = False
     recover: bool = False
@@ -57,6 +59,7 @@ class Order:
         if not number("deadline", self.deadline, 0.0, LONGEST, allowed) > 0.0:
             raise ParameterError("deadline", got=self.deadline, allowed=allowed)
         count("least-nodes", self.least_nodes, 1, MOST_PARTIES)
+        count("wait-for-nodes", self.wait_for_nodes, 0, MOST_PARTIES)
         count("parties-per-node", self.parties_per_node, 1, MOST_PARTIES)
         for name in ("again", "recover", "force"):
             if not isinstance(getattr(self, name), bool):
@@ -82,6 +85,7 @@ class Order:
             ledger=read_path(config, "ledger"),
             deadline=config.get("deadline", DEADLINE),  # type: ignore[arg-type]
             least_nodes=config.get("least-nodes", LEAST_NODES),  # type: ignore[arg-type]
+            wait_for_nodes=config.get("wait-for-nodes", 0),  # type: ignore[arg-type]
             parties_per_node=config.get("parties-per-node", 1),  # type: ignore[arg-type]
             **{name: config.get(name, False) for name in ("again", "recover", "force")},  # type: ignore[arg-type]
         )
