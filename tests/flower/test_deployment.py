@@ -67,6 +67,7 @@ class Story:
             "ledger": self.folder / f"{name}.db",
             "deadline": PATIENCE,
             "least-nodes": 4,
+            "wait-for-nodes": 5,
         }
 
 
