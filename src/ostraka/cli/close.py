@@ -101,7 +101,7 @@ def close(
             return
         from ostraka.cli.fetch import get_release
         from ostraka.cli.inspect import answers, price
-        from ostraka.cli.release import save
+        from ostraka.releasing import save
         from ostraka.signing.signature import path_of
 
         release, signature = get_release(member, client, where.digest)

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ostraka.answering import (
+    Given,
+    contribute_model,
+    contribute_rows,
+    count_persons,
+    no_rows,
+    read_rows,
+)
 from ostraka.cli.help import DATA, METHOD, OUTPUT, examples, option
 from ostraka.cli.members import PLAIN, YES
 from ostraka.cli.options import FORCE, LABEL_COLUMN, SITE, TRUST
@@ -135,24 +143,6 @@ def contribute(
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What a party's contribution is made of."""
-
-    data: Path | None
-    label_column: str | None
-    person_column: str | None
-    local: str
-    model: Path | None
-    trust: tuple[str, ...]
-    jobs: int
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether there is nothing to make one of."""
-        return self.data is None and self.model is None
-
-
-@dataclass(frozen=True, slots=True)
 class Made:
     """A contribution, and what there is to say of it."""
 
@@ -164,10 +154,9 @@ class Made:
 def make(poll: Poll, given: Given, party: str, then: str, *, check: bool) -> Made | None:
     """A contribution; None if only the table was looked at."""
     if given.model is not None:
-        _check_alone(given.data, given.label_column, given.person_column, given.local)
-        made = _from_model(poll, given.model, party, given.trust)
+        made = contribute_model(poll, given, party)
         return Made(made, f"the classifier {given.model.name}", lambda: None)
-    table = _read(poll, given.data, given.label_column, given.person_column)
+    table = read_rows(poll, given)
 
     def warn() -> None:
         _warn(poll, table, given.person_column)
@@ -176,7 +165,7 @@ def make(poll: Poll, given: Given, party: str, then: str, *, check: bool) -> Mad
         _fits(poll, table, then)
         warn()
         return None
-    made = _from_rows(poll, table, party, given.local, given.jobs)
+    made = contribute_rows(poll, table, given, party)
     return Made(made, f"{_say_rows(table)} in {Path(str(given.data)).name}", warn)
 
 
@@ -243,97 +232,11 @@ def count(rules: Site | None, poll: Poll, party: str | None) -> str:
     return "They allow this poll." + ("" if left is None else f" Left of this year: {left}.")
 
 
-def _check_alone(data: Path | None, *others: Any) -> None:
-    from ostraka.errors import ParameterError
-
-    if data is not None or any(other not in (None, "linear") for other in others):
-        allowed = "with --party and --out alone: the classifier was trained before"
-        raise ParameterError("--model", got="together with rows", allowed=allowed)
-
-
-def _read(
-    poll: Poll, data: Path | None, label_column: str | None, person_column: str | None
-) -> Table:
-    """The party's own rows, by the poll's columns."""
-    from ostraka.datasets import tables
-    from ostraka.errors import InputError, ParameterError
-
-    if data is None:
-        raise ParameterError("DATA", got=None, allowed="your labelled samples; or else --model")
-    if label_column is None:
-        raise ParameterError("--label-column", got=None, allowed="the column with the classes")
-    if label_column in (poll.task.feature_names or ()):
-        raise InputError(
-            f"This poll also learns from the column {label_column!r}: whoever uses the model would "
-            "have to know it beforehand.",
-            "If it holds the classes, tell the coordinator to make the poll again with --drop "
-            f"{label_column}. If not, name the column that does with --label-column.",
-        )
-    if (person_column is not None) is not (poll.promise.protects == "person"):
-        allowed = (
-            "a column where the poll protects persons, none elsewhere: this one protects one "
-            f"{poll.promise.protects}"
-        )
-        raise ParameterError("--person-column", got=person_column, allowed=allowed)
-    if person_column == label_column:
-        allowed = "the column that says whose row it is, another one than the classes"
-        raise ParameterError("--person-column", got=person_column, allowed=allowed)
-    if data.is_dir():
-        raise ParameterError(
-            "data", got=str(data), allowed="one file: a party contributes its own rows"
-        )
-    texts = isinstance(poll.task.classes[0], str)
-    table = tables.read(
-        data,
-        label_column=label_column,
-        party_column=person_column,
-        columns=poll.task.columns,
-        n_columns=poll.task.n_columns,
-        text_labels=texts,
-        may_be_empty=True,
-    )
-    try:
-        _count_persons(table)
-    except InputError:
-        allowed = "a column with a name, a text or a whole number, in every row"
-        raise ParameterError("--person-column", got=person_column, allowed=allowed) from None
-    return table
-
-
-def _from_rows(poll: Poll, table: Table, party: str, local: str, jobs: int) -> Contribution:
-    from ostraka.errors import ParameterError
-    from ostraka.party.training.named import named
-
-    if local != "linear" and not poll.votes:
-        allowed = f'"linear": in a poll by {poll.method.name} no classifier votes'
-        raise ParameterError("--local", got=local, allowed=allowed)
-    template = None if local == "linear" else named(local)
-    samples = table.samples if len(table) else _no_rows(poll)
-    return poll.contribute(
-        samples, table.labels, party, persons=table.parties, local=template, n_jobs=jobs
-    )
-
-
-def _no_rows(poll: Poll) -> Any:
-    import numpy as np
-
-    return np.zeros((0, poll.task.n_columns))
-
-
-def _from_model(poll: Poll, model: Path, party: str, trust: tuple[str, ...]) -> Contribution:
-    from ostraka.party.training.files import load_classifier
-
-    if poll.private_auxiliary:
-        return poll.enclose(model, party, trusted=trust)
-    with load_classifier(model, trusted=trust) as classifier:
-        return poll.cast(classifier, party)
-
-
 def _fits(poll: Poll, table: Table, then: str) -> None:
     """Everything that could be wrong with a table, without computing a contribution."""
     from ostraka.errors import list_names
 
-    samples = table.samples if len(table) else _no_rows(poll)
+    samples = table.samples if len(table) else no_rows(poll)
     poll.task.features(samples)
     poll.task.indices(table.labels)
     unused = f"Not used, and stays here: {list_names(table.unused)}. " if table.unused else ""
@@ -344,17 +247,11 @@ def _fits(poll: Poll, table: Table, then: str) -> None:
     )
 
 
-def _count_persons(table: Table) -> int:
-    from ostraka.party.names import canonical_each
-
-    return 0 if table.parties is None else len(set(canonical_each(table.parties, len(table))))
-
-
 def _say_rows(table: Table) -> str:
     from ostraka.public.promise import plural
 
     rows = plural("row", len(table))
-    return rows if table.parties is None else f"{rows} of {plural('person', _count_persons(table))}"
+    return rows if table.parties is None else f"{rows} of {plural('person', count_persons(table))}"
 
 
 def _warn(poll: Poll, table: Table, person_column: str | None) -> None:
@@ -366,7 +263,7 @@ def _warn(poll: Poll, table: Table, person_column: str | None) -> None:
     if len(table) == 0:
         typer.echo("Mind: your table has NO rows. You count all the same, with zeros.")
         return
-    if 1 < len(table) == _count_persons(table):
+    if 1 < len(table) == count_persons(table):
         typer.echo(
             f"Mind: {_say_rows(table)}: is {person_column!r} really the column that says whose row "
             "it is?"

@@ -152,7 +152,6 @@ def learn(
     from rich.console import Console
 
     from ostraka.cli.public_table import PublicTable, check_dropped, read_public
-    from ostraka.cli.release import save
     from ostraka.cli.words import names_in, words
     from ostraka.datasets import tables
     from ostraka.errors import InputWarning, LedgerWarning, ParameterError
@@ -162,6 +161,7 @@ def learn(
     from ostraka.public.describe import describe_columns, read_description
     from ostraka.publishing import Stopped
     from ostraka.release import Release
+    from ostraka.releasing import save
 
     check_new(out, force)
     check_writable(out)

@@ -111,6 +111,7 @@ def release(
 
     from ostraka.errors import InputError, ParameterError
     from ostraka.poll import Poll
+    from ostraka.releasing import Asking, refuse_again
     from ostraka.signing import SecretKey
     from ostraka.tally import Tally
 
@@ -153,7 +154,7 @@ def release(
             _sign(resumed, out, secret)
             return
     if ledger is not None and not again:
-        _refuse_again(poll, tally, ledger)
+        refuse_again(poll, tally, ledger, Asking())
     if check:
         _check_release(poll, tally, ledger)
         return
@@ -164,16 +165,11 @@ def release(
 
 def _resume(poll: Poll, tally: Tally, ledger: Path, out: Path, lost: bool) -> Release | None:
     """What an earlier run has charged for and drawn, and not written."""
-    from ostraka.errors import LedgerError
-    from ostraka.publishing import resume
+    from ostraka.releasing import Asking, resume_release
 
-    released = resume(poll, tally, ledger, lost=lost)
-    if released is None and lost:
-        remedy = "Leave out --recover: then there will be a release, and a charge."
-        raise LedgerError(ledger, "has nothing that was drawn for this poll", remedy)
+    released = resume_release(poll, tally, ledger, out, lost=lost, asking=Asking())
     if released is None:
         return None
-    save(released, out)
     _report(poll, tally, released, out, "Every one was charged by an earlier run, and not again.")
     print_mind(
         "An earlier run has charged everybody. This is its release, for "
@@ -200,41 +196,6 @@ def _check_release(poll: Poll, tally: Tally, ledger: Path | None) -> None:
 
 def _name_out(poll: Poll) -> str:
     return "model.ostraka" if poll.judged is None else "evaluated.ostraka"
-
-
-def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
-    """One poll is one release, unless somebody means it: another one costs as much again."""
-    from ostraka.errors import LedgerError
-    from ostraka.ledger import Ledger
-    from ostraka.public.promise import plural
-    from ostraka.publishing import earlier_charges
-
-    before = earlier_charges(poll, tally, ledger)
-    if not before:
-        return
-    last, delta = before[-1], poll.mechanism(tally.n_units).delta
-    if last.is_open and Ledger(ledger).drawn(last) is not None:  # only asked by --check
-        raise LedgerError(
-            ledger,
-            f"has charged this poll already, on {last.day}, by a run that was interrupted",
-            "Run this command without --check: the release is made of what was drawn then, and "
-            "nobody is charged again.",
-        )
-    made = ", but has no release for it: was it interrupted?" if last.is_open else ""
-    each, together = (
-        f"ε = {n * poll.promise.epsilon:g}" + (f", δ = {n * delta:g}" if delta else "")
-        for n in (1, len(before) + 1)
-    )
-    raise LedgerError(
-        ledger,
-        f"has charged this poll already, on {last.day} for {plural('party', last.n_parties)}{made}",
-        f"Use the {_made(poll)} that was made; if it was lost, say --recover. Another one costs "
-        f"{each} once more, {together} in all; if you mean it, say --again.",
-    )
-
-
-def _made(poll: Poll) -> str:
-    return "model" if poll.judged is None else "evaluation"
 
 
 def _check_out(out: Path, force: bool, file: Path, ledger: Path | None, key: Path | None) -> None:
@@ -351,16 +312,9 @@ def _by_number(name: str) -> list[tuple[bool, int, str]]:
 
 
 def _publish(poll: Poll, tally: Tally, ledger: Path | None, out: Path) -> Release:
-    from ostraka.publishing import Stopped, publish
-    from ostraka.release import Release
+    from ostraka.releasing import publish_release
 
-    stopped = None
-    try:
-        released = publish(poll, tally, ledger=ledger)
-    except Stopped as error:  # paid for: it must not be lost
-        released, stopped = error.release, str(error)
-    assert isinstance(released, Release)
-    save(released, out)
+    released, stopped = publish_release(poll, tally, ledger, out)
     _report(poll, tally, released, out, say_charged(ledger))
     if stopped is not None:
         print_mind(stopped)
@@ -407,23 +361,3 @@ def say_charged(ledger: Path | None) -> str:
     if ledger is None:
         return "No ledger was given, so no account was charged: keep count yourself."
     return f"Every one was charged; what is left: ostraka ledger show {ledger}"
-
-
-def save(released: Release, out: Path) -> None:
-    """Write a release that was paid for; where that fails, somewhere else."""
-    import tempfile
-
-    from ostraka.errors import LedgerError
-
-    try:
-        released.save(out, overwrite=True)  # whether it may be replaced was asked before
-    except OSError as error:
-        rescued = Path(tempfile.mkdtemp(prefix="ostraka-")) / out.name
-        released.save(rescued)
-        problem = f"release could not be written to {out} ({error.strerror})"
-        raise LedgerError(
-            out.name,
-            problem,
-            f"It was made and is kept in {rescued}: move it.",
-            outcome="Nothing was lost.",
-        ) from None

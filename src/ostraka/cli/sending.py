@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ostraka.cli.contribute import Given, count, make, report
+from ostraka.answering import Given
+from ostraka.cli.contribute import count, make, report
 from ostraka.cli.members import ask, at_poll, say_amount
 
 if TYPE_CHECKING:

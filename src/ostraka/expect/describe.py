@@ -9,6 +9,7 @@ from ostraka.expect.planner import noise_to_signal
 from ostraka.expect.unit import drowns, share_deviation
 from ostraka.methods.parts import method_parts
 from ostraka.party.contribution import HEADER, Kind, payload_bytes
+from ostraka.party.names import LONGEST_NAME
 from ostraka.party.sealed import sealed_bytes
 from ostraka.poll import Poll
 from ostraka.public.catalogue import CATALOGUE
@@ -19,7 +20,7 @@ from ostraka.release.evaluation import foresee_noise
 from ostraka.solve.losses import loss_for
 from ostraka.tally.domain import Ballots
 
-__all__ = ["contribution_bytes", "describe", "facts", "noise_ratio", "say_sent"]
+__all__ = ["contribution_bytes", "describe", "facts", "most_bytes", "noise_ratio", "say_sent"]
 
 MANY = 8
 
@@ -100,6 +101,11 @@ def contribution_bytes(poll: Poll) -> int | None:
     one, many = (Kind.BALLOT, Kind.BALLOTS) if votes else (Kind.VECTOR, Kind.VECTORS)
     kind = many if of_persons else one
     return HEADER.size + payload_bytes(kind, _n_numbers(poll) or 0, len(poll.task.classes))
+
+
+def most_bytes(poll: Poll) -> int:
+    """How long a contribution can be, with the party's name; not of classifier files."""
+    return (contribution_bytes(poll) or 0) + 4 * LONGEST_NAME
 
 
 def _n_numbers(poll: Poll) -> int | None:

@@ -28,9 +28,8 @@ from ostraka.errors import InputError, StateError
 from ostraka.exchange import Receipt, Upload
 from ostraka.exchange.states import check_open
 from ostraka.exchange.upload import HEADER as UPLOAD_HEADER
-from ostraka.expect.describe import contribution_bytes
-from ostraka.party.contribution import HEADER, Contribution
-from ostraka.party.names import LONGEST_NAME
+from ostraka.expect.describe import most_bytes
+from ostraka.party.contribution import Contribution
 from ostraka.party.sealed import open_share
 from ostraka.poll import Poll
 from ostraka.sealing import Opener
@@ -71,8 +70,7 @@ class _Checked:
 
 def largest(poll: Poll) -> int:
     """How many bytes an upload to a poll can have."""
-    of_values = contribution_bytes(poll) or 0
-    return UPLOAD_HEADER.size + HEADER.size + 4 * LONGEST_NAME + of_values
+    return UPLOAD_HEADER.size + most_bytes(poll)
 
 
 def read_contribution(empty: Tally, party: str, content: bytes, secret: SecretKey) -> Contribution:

@@ -1,0 +1,1 @@
+"""A federation of Flower on this machine, and how fast it carries a poll."""

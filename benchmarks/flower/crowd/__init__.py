@@ -1,0 +1,1 @@
+"""An app of Flower whose nodes stand for many made-up parties each."""
