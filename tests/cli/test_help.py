@@ -16,7 +16,7 @@ from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples
 
 WIDTH = 80
 PANELS = {
-    "Take part in a poll": ["poll", "contribute", "release", "evaluate"],
+    "Take part in a poll": ["poll", "contribute", "release", "evaluate", "trustee"],
     "Run or use a service": [
         "serve",
         "invite",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "ostraka release stroke.poll inbox/ --check",
     "ostraka release stroke.poll inbox/ --ledger budgets.db --out model.ostraka",
-    "ostraka release stroke.poll inbox/ --key coordinator.key --request stroke.request",
+    "ostraka release stroke.poll inbox/ --key st-mary.key --request stroke.request",
 )
 FEW = 100
 RUN_FIRST = (
