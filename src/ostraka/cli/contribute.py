@@ -28,6 +28,7 @@ EXAMPLES = examples(
     "    --party ward-3 --out ward-3.contribution",
 )
 
+NO_RULES = "You have none (ostraka policy), so every poll is answered, and none is counted."
 MANY = 5
 FAR = 5.0
 """This many times the range (or deviation) of a public column: most likely another unit."""
@@ -234,11 +235,12 @@ def _answer_file(
 def count(rules: Site | None, poll: Poll, party: str | None) -> str:
     """In the site's own account, before anything is written that could leave; and what to say."""
     if rules is None:
-        return "You have none (ostraka policy), so every poll is answered."
+        return NO_RULES
     if party is not None:
         rules.charge(poll, party)
     left = rules.left()
-    return "They allow this poll." + ("" if left is None else f" Left of this year: {left}.")
+    year = f"Spent this year: {rules.spent()}" if left is None else f"Left of this year: {left}"
+    return f"They allow this poll. {year}."
 
 
 def _check_alone(data: Path | None, *others: Any) -> None:

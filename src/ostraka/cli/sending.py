@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ostraka.cli.contribute import Given, count, make, report
+from ostraka.cli.contribute import NO_RULES, Given, count, make, report
 from ostraka.cli.members import ask, at_poll, say_amount
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def answer(
         made = make(poll, given, member.name, then, check=check)
         if made is None or check:
             return
-        report(poll, made, _before(rules, state, client.me().account))
+        report(poll, made, _before(rules, poll, state, client.me().account))
         made.warn()
         ask(f"Send this to {member.address}?", yes, "Nothing was sent.")
         counted = count(rules, poll, member.name)  # before anything leaves
@@ -77,13 +77,18 @@ def _check_name(party: str | None, member: Membership) -> None:
         raise ParameterError("--party", got=party, allowed=allowed)
 
 
-def _before(rules: Site | None, state: PollState, account: Account | None) -> dict[str, str]:
-    allowed = (
-        "You have none (ostraka policy), so every poll is answered."
-        if rules is None
-        else "They allow this poll. It is counted when you send it."
-    )
-    told = {"And my own rules?": allowed}
+def _say_rules(rules: Site | None, poll: Poll) -> str:
+    if rules is None:
+        return NO_RULES
+    if rules.answered(poll) is not None:
+        return "They allow this poll. It was counted when you answered it before."
+    return "They allow this poll. It is counted when you send it."
+
+
+def _before(
+    rules: Site | None, poll: Poll, state: PollState, account: Account | None
+) -> dict[str, str]:
+    told = {"And my own rules?": _say_rules(rules, poll)}
     if account is not None:
         left, price = say_amount(account.left), say_amount(state.price)
         told["What is left of my budget?"] = f"{left}. This poll takes {price} of it."
