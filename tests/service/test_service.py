@@ -77,7 +77,7 @@ def test_a_key_that_is_not_its_own_any_more(service: Service) -> None:
         connection.execute(update(tables.service).values(public_key=other))
     with (
         service.database.read() as connection,
-        pytest.raises(ServiceError, match="has been given another key"),
+        pytest.raises(ServiceError, match="is being given another key"),
     ):
         service.check_key(connection)
 

@@ -326,7 +326,9 @@ class Client:
             return self._foreign()
         shown = "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST_TEXT])
         if name in OWN_FAULTS:
-            return ServiceError(self.address, "has a fault of its own", shown)
+            passing = answer.status_code in LATER
+            problem = "cannot answer now" if passing else "has a fault of its own"
+            return ServiceError(self.address, problem, shown)
         return revive(name, shown)
 
     def _untrusted(self, told: str) -> ServiceError:

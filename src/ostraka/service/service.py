@@ -105,8 +105,10 @@ class Service:
         if bytes(known) != self.key.public.raw:
             raise ServiceError(
                 self.database.place,
-                "has been given another key, and this process has the old one",
-                "Start it again, with the new key.",
+                "is being given another key",
+                "Try again in a few minutes.",
+                operator="The service has another key than this process: stop it, and start it "
+                "with the new one.",
             )
 
     def check_may_charge(self, connection: Connection) -> None:
