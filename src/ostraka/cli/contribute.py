@@ -397,7 +397,7 @@ def _say_used(poll: Poll) -> str:
     return f", of which one in {poll.keep_back}, kept back from learning, is used"
 
 
-def report(poll: Poll, made: Made, more: dict[str, str]) -> None:
+def report(poll: Poll, made: Made, more: dict[str, str], *, served: bool = False) -> None:
     """What was computed, what leaves the machine, and what it costs."""
     from ostraka.cli.screen import print_answers
     from ostraka.expect.describe import describe, say_sent
@@ -408,7 +408,7 @@ def report(poll: Poll, made: Made, more: dict[str, str]) -> None:
     what = f"{sent.values.size:,} {kind if sent.values.size == 1 else kind + 's'}"
     if sent.n_persons is not None:
         what += f" and the number of persons, {sent.n_persons:,}"
-    asked = describe(poll)
+    asked = describe(poll, served=served)
     kept = ("What does it cost me?", "What does ε mean for me?", "Whom do I have to trust?")
     print_answers(
         {

@@ -208,11 +208,20 @@ def allow(
         float | None, option(None, "The most ε that each of them may lose.", of="number")
     ] = None,
     delta: Annotated[
-        float | None, option(None, "The most δ, in a ledger that counts it.", of="number")
+        float | None,
+        option(
+            None,
+            "The most δ. Where the budget has a δ, as a service's has, ε and δ are given together.",
+            of="number",
+        ),
     ] = None,
     rho: Annotated[
         float | None, option(None, "The most ρ, in a ledger that counts zCDP.", of="number")
     ] = None,
+    new_party: Annotated[
+        bool,
+        option(None, "At a service: also of names that it does not know yet.", "--new-party"),
+    ] = False,
     plain: Annotated[bool, PLAIN] = False,
     site: Annotated[Path | None, SITE] = None,
 ) -> None:
@@ -220,14 +229,18 @@ def allow(
     only.
     """
     from ostraka.client.address import is_address
+    from ostraka.errors import ParameterError
     from ostraka.ledger import Budget, Ledger
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
     if is_address(file):
         from ostraka.cli.accounts import allow_at
 
-        allow_at(file, parties, budget, plain=plain, site=site)
+        allow_at(file, parties, budget, new_party=new_party, plain=plain, site=site)
     else:
+        if new_party:
+            allowed = "with the address of a service; a ledger's file takes every name"
+            raise ParameterError("--new-party", got=True, allowed=allowed)
         Ledger(file).allow(parties, budget)
     typer.echo(f"From now on {', '.join(parties)} may lose {budget} in all.")
 

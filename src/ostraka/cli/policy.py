@@ -9,6 +9,7 @@ import typer
 
 from ostraka.cli.choices import PARTY, UnitName
 from ostraka.cli.help import Command, Group, examples, option
+from ostraka.cli.members import PLAIN, fetch_at
 from ostraka.cli.options import SITE
 from ostraka.cli.screen import print_answers, print_mind
 
@@ -123,15 +124,24 @@ def show(*, site: Annotated[Path | None, SITE] = None) -> None:
 
 @app.command(cls=Command, epilog=examples("ostraka policy check stroke.poll"))
 def check(
-    file: Annotated[Path, typer.Argument(help="A poll, as written by `ostraka poll create`.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A poll, as written by `ostraka poll create`, or its address at a service that "
+            "you have joined."
+        ),
+    ],
     *,
     site: Annotated[Path | None, SITE] = None,
+    plain: Annotated[bool, PLAIN] = False,
 ) -> None:
     """Tell whether your rules allow a poll; nothing is counted."""
+    from ostraka.client.address import is_address
     from ostraka.poll import Poll
     from ostraka.site import Site
 
-    poll, found = Poll.load(file), Site.find(site)
+    poll = fetch_at(site, file, plain=plain) if is_address(file) else Poll.load(file)
+    found = Site.find(site)
     if found is None:
         typer.echo(NO_RULES)
         return
