@@ -46,7 +46,7 @@ def test_a_poll_within_all_rules(tmp_path: Path) -> None:
         ({"epsilon": 2.0}, "it asks ε = 2, and 1 is allowed"),
         ({"least_parties": 19}, "it would release for 19, and 20 are needed"),
         ({"method": "consensus"}, "it learns by consensus, and cells, moments is allowed"),
-        ({"method": "moments", "delta": 1e-6}, "it has δ = 1e-06, and only polls without a δ"),
+        ({"method": "moments", "delta": 1e-6}, "it has δ = 1e-6, and only polls without a δ"),
         ({"protects": "person", "persons": 300}, "it protects one person, and not one party"),
     ],
 )

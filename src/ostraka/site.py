@@ -40,6 +40,7 @@ from ostraka.errors import (
     count,
     naming_file,
     number,
+    say_number,
 )
 from ostraka.files import read_regular, write_atomically
 from ostraka.ledger import Amount, Budget, Charge, Cost, Kind, Ledger, Rows
@@ -115,7 +116,7 @@ class Rules:
             f"it asks ε = {promise.epsilon:g}, and {self.epsilon_per_poll:g} is allowed"
             if too_much
             else "",
-            f"it has δ = {delta:g}, and only polls without a δ are allowed"
+            f"it has δ = {say_number(delta)}, and only polls without a δ are allowed"
             if delta > 0.0 and self.delta_per_year is None
             else "",
             f"it would release for {promise.least_parties}, and {self.least_parties} are needed"
@@ -132,7 +133,9 @@ class Rules:
         per_poll, per_year = self.epsilon_per_poll, self.epsilon_per_year
         whom = "persons, too" if self.protects == "person" else "whole parties alone"
         methods = "all" if self.methods is None else ", ".join(self.methods)
-        of_delta = "" if self.delta_per_year is None else f", with δ = {self.delta_per_year:g}"
+        of_delta = (
+            "" if self.delta_per_year is None else f", with δ = {say_number(self.delta_per_year)}"
+        )
         return {
             "Largest ε of a poll": "any" if per_poll is None else f"{per_poll:g}",
             "Largest ε of a year": "any; what is answered is counted all the same"

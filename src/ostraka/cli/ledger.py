@@ -11,6 +11,7 @@ from ostraka.cli.choices import PARTY, UnitName
 from ostraka.cli.help import Command, Group, examples, option
 from ostraka.cli.members import PLAIN
 from ostraka.cli.options import SITE
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -95,7 +96,9 @@ def init(
 
     budget = _budget(epsilon, delta, rho, concentrated)
     Ledger.create(file, budget, protects.value)
-    implied = f", which implies ε={epsilon:g}, δ={delta:g}" if concentrated else ""
+    implied = ""
+    if concentrated and epsilon is not None and delta is not None:
+        implied = f", which implies ε={epsilon:g}, δ={say_number(delta)}"
     whose = "party" if protects is PARTY else "person of every party"
     typer.echo(f"Made {file}: every {whose} may spend {budget}{implied}.")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ostraka.cli.help import option
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from ostraka.client import Client, Membership, PollAddress
@@ -98,7 +99,10 @@ def ask(question: str, yes: bool, otherwise: str) -> None:
 def say_amount(numbers: dict[str, float] | None) -> str:
     """An amount that a service has told of."""
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
-    shown = (f"{letters.get(name, name)} = {value:g}" for name, value in (numbers or {}).items())
+    shown = (
+        f"{letters.get(name, name)} = {say_number(value)}"
+        for name, value in (numbers or {}).items()
+    )
     return ", ".join(shown) or "nothing that this ledger counts"
 
 

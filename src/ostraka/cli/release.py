@@ -12,6 +12,7 @@ from ostraka.cli.help import DATA, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import FORCE, LEDGER, MODEL_OUT, TRUST
 from ostraka.cli.screen import print_answers, print_mind
 from ostraka.cli.sign import check_place, write_signature
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -192,7 +193,7 @@ def _refuse_again(poll: Poll, tally: Tally, ledger: Path) -> None:
         )
     made = ", but has no release for it: was it interrupted?" if last.is_open else ""
     each, together = (
-        f"ε = {n * poll.promise.epsilon:g}" + (f", δ = {n * delta:g}" if delta else "")
+        f"ε = {n * poll.promise.epsilon:g}" + (f", δ = {say_number(n * delta)}" if delta else "")
         for n in (1, len(before) + 1)
     )
     raise LedgerError(

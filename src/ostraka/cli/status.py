@@ -22,6 +22,7 @@ from ostraka.cli.members import (
 )
 from ostraka.cli.options import SITE
 from ostraka.cli.screen import print_answers
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from ostraka.client import Client, Membership
@@ -114,7 +115,7 @@ def _show_poll(member: Membership, client: Client, digest: str, json: bool) -> N
         _echo(_plain(state))
         return
     facts = state.facts
-    delta = f", δ = {facts['delta']:g}" if facts.get("delta") else ""
+    delta = f", δ = {say_number(facts['delta'])}" if facts.get("delta") else ""
     told = {
         "Poll": state.title or "without a title",
         "Its address": poll_address(client, digest),

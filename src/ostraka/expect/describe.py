@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ostraka.errors import say_number
 from ostraka.expect.planner import METHODS as PAPERS
 from ostraka.expect.planner import noise_to_signal
 from ostraka.expect.unit import drowns, share_deviation
@@ -217,7 +218,7 @@ def _costs(poll: Poll) -> str:
 
 def _price(poll: Poll) -> str:
     delta = poll.mechanism(poll.expected_units).delta
-    return f"ε = {poll.promise.epsilon:g}" + (f", δ = {delta:g}" if delta else "")
+    return f"ε = {poll.promise.epsilon:g}" + (f", δ = {say_number(delta)}" if delta else "")
 
 
 def _promises(poll: Poll) -> str:
