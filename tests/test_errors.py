@@ -18,6 +18,7 @@ from ostraka.errors import (
     count,
     nothing_spent,
     number,
+    say_number,
 )
 
 ROWS = np.array([[0.1, 0.2], [0.3, 0.4]])
@@ -121,3 +122,19 @@ def test_what_was_given_is_shown_as_a_person_would_write_it() -> None:
 def test_a_truth_value_of_numpy_is_no_number() -> None:
     with pytest.raises(ParameterError, match="True"):
         tree.number("epsilon", np.True_, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (1e-5, "1e-5"),
+        (1.5e-10, "1.5e-10"),
+        (1e18, "1e18"),
+        (1e-100, "1e-100"),
+        (0.0, "0"),
+        (2.5, "2.5"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_numbers_are_said_as_people_write_them(value: float, said: str) -> None:
+    assert say_number(value) == said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def test_a_poll_within_all_rules(tmp_path: Path) -> None:
         ({"epsilon": 2.0}, "it asks ε = 2, and 1 is allowed"),
         ({"least_parties": 19}, "it would release for 19, and 20 are needed"),
         ({"method": "consensus"}, "it learns by consensus, and cells, moments is allowed"),
-        ({"method": "moments", "delta": 1e-6}, "it has δ = 1e-06, and only polls without a δ"),
+        ({"method": "moments", "delta": 1e-6}, "it has δ = 1e-6, and only polls without a δ"),
         ({"protects": "person", "persons": 300}, "it protects one person, and not one party"),
     ],
 )
@@ -114,10 +115,31 @@ def test_the_rules_of_the_moment_are_what_counts(tmp_path: Path) -> None:
             with pytest.raises(RulesError, match="left of this year"):
                 changed.charge(asked(title="b"), "me")
         assert changed.left().values[0] == then[0] - 1 - fits  # type: ignore[union-attr]
-    uncounted = Site(tmp_path / "uncounted", Rules())
-    uncounted.charge(asked(), "me")
-    assert uncounted.left() is None
-    assert not (tmp_path / "uncounted").exists()
+
+
+def test_what_is_answered_is_counted_before_there_is_a_limit(tmp_path: Path) -> None:
+    """So that a limit for the year that is set later holds for it."""
+    first = Site(tmp_path / "site", Rules(epsilon_per_poll=2.0))
+    assert first.spent().values == (0,)
+    first.charge(asked(), "me")
+    first.charge(asked(), "me")
+    assert first.left() is None
+    assert first.spent().values == (1,)
+    with pytest.raises(RulesError, match="a second name"):
+        first.check(asked(), "another")
+    limited = Site(tmp_path / "site", Rules(epsilon_per_year=1.5))
+    assert limited.left().values == (Fraction(1, 2),)  # type: ignore[union-attr]
+    with pytest.raises(RulesError, match="left of this year"):
+        limited.charge(asked(title="more"), "me")
+
+
+def test_more_than_an_account_can_hold(tmp_path: Path) -> None:
+    here = Site(tmp_path, Rules())
+    here.charge(asked(1e9), "me")
+    for step in (here.check, here.charge):
+        with pytest.raises(RulesError, match="left of this year"):
+            step(asked(1e9, title="more"), "me")
+    assert here.ledger().audit() == 1  # type: ignore[union-attr]
 
 
 def test_less_than_was_spent_leaves_nothing(tmp_path: Path) -> None:

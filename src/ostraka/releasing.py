@@ -52,7 +52,7 @@ def resume_release(
 
 def refuse_again(poll: Poll, tally: Tally, ledger: Path, asking: Asking) -> None:
     """One poll is one release, unless somebody means it: another one costs as much again."""
-    from ostraka.errors import LedgerError
+    from ostraka.errors import LedgerError, say_number
     from ostraka.ledger import Ledger
     from ostraka.public.promise import plural
     from ostraka.publishing import earlier_charges
@@ -71,7 +71,7 @@ def refuse_again(poll: Poll, tally: Tally, ledger: Path, asking: Asking) -> None
         )
     made = ", but has no release for it: was it interrupted?" if last.is_open else ""
     each, together = (
-        f"ε = {n * poll.promise.epsilon:g}" + (f", δ = {n * delta:g}" if delta else "")
+        f"ε = {n * poll.promise.epsilon:g}" + (f", δ = {say_number(n * delta)}" if delta else "")
         for n in (1, len(before) + 1)
     )
     what = "model" if poll.judged is None else "evaluation"

@@ -8,6 +8,10 @@
 What is checked: a poll's promise, its method and how many parties it waits for; and what the site
 has answered before. No row is looked at, so whether a site answers tells nothing of its data.
 
+Where there are rules, every poll that is answered is counted, whatever the rules say of a year: so
+a limit for the year that is set later holds for what was spent before. What was answered before
+there were any rules nobody has written down.
+
 A poll is counted once, before its contribution leaves, however often it is answered under one name:
 it adds up each party once, and is one release. Under a second name the same rows would be in it
 twice, so that is refused. A coordinator who releases a poll twice spends twice, which no site can
@@ -36,9 +40,10 @@ from ostraka.errors import (
     count,
     naming_file,
     number,
+    say_number,
 )
 from ostraka.files import read_regular, write_atomically
-from ostraka.ledger import Amount, Budget, Charge, Cost, Ledger, Rows
+from ostraka.ledger import Amount, Budget, Charge, Cost, Kind, Ledger, Rows
 from ostraka.ledger.book import add_up
 from ostraka.party.names import canonical
 from ostraka.poll import Poll
@@ -111,7 +116,7 @@ class Rules:
             f"it asks ε = {promise.epsilon:g}, and {self.epsilon_per_poll:g} is allowed"
             if too_much
             else "",
-            f"it has δ = {delta:g}, and only polls without a δ are allowed"
+            f"it has δ = {say_number(delta)}, and only polls without a δ are allowed"
             if delta > 0.0 and self.delta_per_year is None
             else "",
             f"it would release for {promise.least_parties}, and {self.least_parties} are needed"
@@ -128,10 +133,12 @@ class Rules:
         per_poll, per_year = self.epsilon_per_poll, self.epsilon_per_year
         whom = "persons, too" if self.protects == "person" else "whole parties alone"
         methods = "all" if self.methods is None else ", ".join(self.methods)
-        of_delta = "" if self.delta_per_year is None else f", with δ = {self.delta_per_year:g}"
+        of_delta = (
+            "" if self.delta_per_year is None else f", with δ = {say_number(self.delta_per_year)}"
+        )
         return {
             "Largest ε of a poll": "any" if per_poll is None else f"{per_poll:g}",
-            "Largest ε of a year": "any, and nothing is counted"
+            "Largest ε of a year": "any; what is answered is counted all the same"
             if per_year is None
             else f"{per_year:g}{of_delta}",
             "Polls with a δ": "refused" if self.delta_per_year is None else "allowed",
@@ -208,19 +215,17 @@ class Site:
     def check(self, poll: Poll, party: str | None = None) -> None:
         """Refuse a poll against the rules, or one that this year's account cannot pay."""
         self.rules.check(poll)
-        if (limit := self._limit()) is not None and (ledger := self.ledger()) is not None:
-            with ledger.storage.transaction(write=False) as rows:
-                _afford(rows, poll, party, limit)
-        elif limit is not None:
+        limit, ledger = self._limit(), self.ledger()
+        if ledger is None:
             _fit(Amount.zero(limit.kind), poll, limit)
+            return
+        with ledger.storage.transaction(write=False) as rows:
+            _afford(rows, poll, party, limit)
 
     def charge(self, poll: Poll, party: str) -> None:
         """Count a poll that is going to be answered; call it before anything leaves."""
         self.rules.check(poll)
-        limit = self._limit()
-        if limit is None:
-            return
-        ledger = self.ledger() or self._make_ledger()
+        limit, ledger = self._limit(), self.ledger() or self._make_ledger()
         with ledger.storage.transaction(write=True) as rows:
             spent = _afford(rows, poll, party, limit)
             if spent is not None:
@@ -237,12 +242,20 @@ class Site:
         ledger = self.ledger()
         return None if ledger is None else _name_in(ledger.history(), poll)
 
+    def spent(self) -> Amount:
+        """What was given away this year, as far as it was counted."""
+        ledger = self.ledger()
+        kept = Amount.zero(UNLIMITED.kind) if ledger is None else ledger.spent(ACCOUNT)
+        return kept if kept.values[1] else Amount(Kind.PURE, kept.values[:1])
+
     def left(self) -> Amount | None:
-        """What may still be given away this year; None if nothing is counted."""
-        limit, ledger = self._limit(), self.ledger()
-        if limit is None or ledger is None:
-            return None if limit is None else self._budget().amount
-        wanted, spent = self._budget().amount, _as(limit, ledger.spent(ACCOUNT))
+        """What may still be given away this year; None if the rules do not limit that."""
+        if self.rules.epsilon_per_year is None:
+            return None
+        wanted, ledger = self._budget().amount, self.ledger()
+        if ledger is None:
+            return wanted
+        spent = _as(wanted, ledger.spent(ACCOUNT))
         return wanted - spent if spent.fits(wanted) else Amount.zero(wanted.kind)
 
     def ledger(self) -> Ledger | None:
@@ -266,14 +279,16 @@ class Site:
     def _budget(self) -> Budget:
         return Budget(epsilon=self.rules.epsilon_per_year, delta=self.rules.delta_per_year)
 
-    def _limit(self) -> Amount | None:
+    def _limit(self) -> Amount:
+        """The most of a year, and a little room; without a rule, what an account can hold."""
         if self.rules.epsilon_per_year is None:
-            return None
+            return UNLIMITED.amount
         wanted = self._budget().amount
         return Amount(wanted.kind, tuple(value * ROOM for value in wanted.values))
 
     def _make_ledger(self) -> Ledger:
         """Whole, or not at all: made beside its place, and put there if nobody was faster."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=".spent-") as beside:
             made = Path(beside) / "new.db"
             Ledger.create(made, UNLIMITED, "person")

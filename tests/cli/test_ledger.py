@@ -41,11 +41,11 @@ def run(capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     ("options", "said"),
     [
         (["--epsilon", "5"], "every party may spend ε=5."),
-        (["--epsilon", "5", "--delta", "1e-6"], "every party may spend ε=5, δ=1e-06."),
+        (["--epsilon", "5", "--delta", "1e-6"], "every party may spend ε=5, δ=1e-6."),
         (["--rho", "0.5"], "every party may spend ρ=0.5."),
         (
             ["--epsilon", "5", "--delta", "1e-6", "--concentrated"],
-            "every party may spend ρ=0.463065, which implies ε=5, δ=1e-06.",
+            "every party may spend ρ=0.463065, which implies ε=5, δ=1e-6.",
         ),
     ],
 )

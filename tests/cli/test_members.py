@@ -45,7 +45,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("members")
     with Server(words_to_serve(settings_in(folder)), log=folder / "log", ready=READY) as server:
         made = Place(folder, server.address)
-        assert "as admin admin" in made.told("ann", "join", link_in(folder / "log"))
+        assert "as admin." in made.told("ann", "join", link_in(folder / "log"))
         yield made
 
 
@@ -73,6 +73,27 @@ def test_a_code_of_another_service(place: Place) -> None:
     done = place.run("ward-2", "join", place.address, other)
     assert done.returncode in (20, 25)
     assert not list((place.folder / "ward-2").rglob("*.json"))
+
+
+def test_a_typo_at_the_end_of_a_code(place: Place) -> None:
+    (code,) = place.invite("ward 2")
+    other = code[:-3] + ("a" if code[-3] != "a" else "b") + code[-2:]
+    done = place.run("ward-2", "join", place.address, other)
+    assert done.returncode == 25
+    told = " ".join(done.stderr.split())
+    assert told.index("most likely a letter") < told.index("somebody stands between you")
+    assert told.endswith("The code was not used.")
+
+
+def test_what_did_not_happen_is_said_once(place: Place) -> None:
+    for words, told in (
+        (["join", place.address, "abc"], "Nothing was sent, and nobody has joined."),
+        (["policy", "check", "none.poll"], "Check the path. Nothing was written."),
+        (["join", place.address], "or its whole link. Nothing was written."),
+    ):
+        done = place.run("nobody", *words)
+        assert " ".join(done.stderr.split()).endswith(told), done.stderr
+        assert "Nothing was loaded" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_rules_are_heeded_before_anything_leaves(folder: Path) -> None:
     assert run(folder, contribute("small", "--check"))[0] == 0
     assert run(folder, contribute("small"))[0] == 0
     code, said, _ = run(folder, "policy show")
-    assert "after 1 poll" in said
+    assert "Spent this year ε=1, for 1 poll" in said
     assert run(folder, contribute("small", "--force"))[0] == 0, "counted once"
     assert (
         "It was counted already, when you answered as 'me'."
@@ -111,3 +111,22 @@ def test_rules_elsewhere_and_damaged(folder: Path) -> None:
     code, _, said = run(folder, "policy set --methods magic")
     assert code == 18
     assert "--methods = 'magic'" in said
+
+
+def test_a_limit_that_is_set_later_holds_for_what_was_spent(folder: Path) -> None:
+    said = run(folder, "policy set --epsilon-per-poll 2")[1]
+    assert "any; what is answered is counted all the same" in said
+    assert "Mind:" not in said
+    assert "They allow this poll. Spent this year: ε=1." in run(folder, contribute("small"))[1]
+    said = run(folder, "policy set --epsilon-per-year 1.5")[1]
+    assert "Spent this year ε=1, for 1 poll" in said
+    assert "What you answered before that is not in the account of this year." in said
+    assert "Mind:" not in run(folder, "policy set --epsilon-per-year 1.6")[1], "once"
+    assert run(folder, contribute("second"))[0] == EXIT_CODES[RulesError]
+
+
+def test_damaged_rules_can_be_set_anew(folder: Path) -> None:
+    run(folder, "policy set --epsilon-per-year 3")
+    (folder / "settings" / "ostraka" / "rules.json").write_text("{}")
+    assert run(folder, "policy set --epsilon-per-year 2")[0] == 0
+    assert "Left of this year ε=2" in run(folder, "policy show")[1]

@@ -59,7 +59,8 @@ def test_what_would_fail_after_the_link_was_shown(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         done = run_command(tmp_path, "serve", "--port", port)
     assert done.returncode == 19
-    assert "choose another --port. Nothing was started." in " ".join(done.stderr.split())
+    told = " ".join(done.stderr.split())
+    assert told.endswith("choose another --port. Nothing was started."), "and that once"
     for name in ("a.pem", "b.pem"):
         (tmp_path / name).write_text("-----BEGIN NONSENSE-----\n")
     done = run_command(tmp_path, "serve", "--tls-certificate", "a.pem", "--tls-key", "b.pem")
@@ -99,6 +100,16 @@ def test_no_link_where_there_is_no_service(tmp_path: Path) -> None:
     assert done.returncode == 19
     assert "There is no service in nowhere" in done.stderr
     assert not (tmp_path / "nowhere" / "service.key").exists()
+
+
+def test_options_of_serve_stand_before_the_word(folder: Path) -> None:
+    before = key_of(folder)
+    done = run_command(folder, "serve", "rotate", "--data", "data")
+    assert done.returncode == 2
+    told = " ".join(done.stderr.split())
+    assert "Options of serve stand before the word after it" in told
+    assert "ostraka serve --data FOLDER rotate" in told
+    assert key_of(folder) == before
 
 
 @pytest.mark.parametrize("stolen", [False, True])

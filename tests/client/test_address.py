@@ -199,6 +199,11 @@ def test_what_is_no_link(text: str) -> None:
         read_link(text)
 
 
+def test_an_address_without_a_code() -> None:
+    with pytest.raises(ParameterError, match=r"CODE is missing.*ostraka join ADDRESS CODE"):
+        read_link("https://x.org")
+
+
 def test_a_link_without_encryption() -> None:
     with pytest.raises(InputError, match="is not encrypted"):
         read_link("http://x.org/join#a")

@@ -471,6 +471,8 @@ def test_an_admins_requests(admin: Client, connect: Connect) -> None:
     ((name, code),) = admin.invite(["d"], days=1)
     assert name == "d"
     assert code.fingerprint
+    assert [one.name for one in admin.invited()] == ["d"]
+    assert list(admin.invited("reader")) == []
     admin.revoke("a")
     assert list(admin.charges()) == []
     assert "revoked party" in [line["what"] for line in admin.audit()]

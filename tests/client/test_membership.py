@@ -19,6 +19,7 @@ from ostraka.errors import (
     FormatError,
     InputError,
     OstrakaError,
+    RateError,
     ServiceError,
     SignatureError,
     StateError,
@@ -132,6 +133,36 @@ def test_an_interrupted_join_goes_on_with_the_same_key(
     assert seen == [made.key().public] * 2
     assert name_of(made) == "a"
     assert not (made.folder / "joining.key").exists()
+
+
+def test_a_key_that_was_refused_for_good_is_forgotten(
+    site: Path, service: Service, address: str
+) -> None:
+    unknown = JoinCode.create(service.key.public)
+    with pytest.raises(AccessError, match="Nobody has this code"):
+        join(site, address, unknown)
+    assert not list(site.rglob("*.key"))
+    assert not list((site / "services").iterdir())
+
+
+@pytest.mark.parametrize("error", [ServiceError("x", "is away", "Wait."), RateError(1)])
+def test_a_key_that_was_not_refused_is_sent_again(
+    site: Path,
+    service: Service,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    error: OstrakaError,
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Client, "join", fail)
+        with pytest.raises(type(error)):
+            join(site, address, code_for(service, "a"))
+    (kept,) = site.rglob("joining.key")
+    before = SecretKey.load(kept).public
+    assert join(site, address, code_for(service, "a")).key().public == before
 
 
 def only_atomically(real: Callable[..., Any]) -> Callable[..., Any]:

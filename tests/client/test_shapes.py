@@ -75,6 +75,7 @@ GOOD: dict[str, tuple[Any, dict[str, Any]]] = {
         shapes.Party.read,
         {"name": "a", "joined": "2026-01-01", "has_key": True, "revoked": False},
     ),
+    "waiting": (shapes.Invited.read, {"name": "a", "role": "party", "until": "2026-01-01"}),
     "invited": (shapes.read_invited, {"name": "a", "code": str(JoinCode.create(NEW.public))}),
     "line": (shapes.read_line, {"id": 1, "at": "x", "who": "x", "what": "x", "about": "x"}),
 }

@@ -171,7 +171,7 @@ def test_a_private_auxiliary_set_is_not_shown() -> None:
 
 def test_a_delta_is_told() -> None:
     poll = Case("moments", 2, delta=1e-6).poll()
-    assert "ε = 1, δ = 1e-06 of its" in describe(poll)["What does it cost me?"]
+    assert "ε = 1, δ = 1e-6 of its" in describe(poll)["What does it cost me?"]
     assert "right at most 73.2% of the time" in describe(poll)["What does ε mean for me?"]
     assert facts(poll)["delta"] == 1e-6
     assert facts(Case("cells", 2, delta=1e-6).poll())["delta"] == 0.0

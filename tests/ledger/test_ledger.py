@@ -153,7 +153,7 @@ class TestBudgetsAndCosts:
             (
                 Cost.approximate(1, 1e-6),
                 Kind.PURE,
-                "costs ε=1, δ=1e-06, but the ledger counts ε: no ε alone bounds it",
+                "costs ε=1, δ=1e-6, but the ledger counts ε: no ε alone bounds it",
             ),
             (
                 Cost.approximate(1, 1e-6),

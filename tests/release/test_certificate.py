@@ -505,9 +505,9 @@ def test_epsilon_is_what_the_file_costs_and_round_epsilon_what_the_round_does() 
 
 def test_a_second_round_states_what_the_first_one_cost() -> None:
     text = str(REFINE)
-    assert "ε = 3.5 differential privacy (δ = 1e-07)" in text
+    assert "ε = 3.5 differential privacy (δ = 1e-7)" in text
     assert "This round alone costs ε = 0.5 (δ = 0)." in text
-    assert "started from the release cdcdcdcdcdcd, which had cost ε = 3 (δ = 1e-07)" in text
+    assert "started from the release cdcdcdcdcdcd, which had cost ε = 3 (δ = 1e-7)" in text
     assert "This round alone" not in str(MOMENTS)
 
 

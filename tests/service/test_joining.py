@@ -47,6 +47,11 @@ def lets_in(service: Service, token: str) -> bool:
         return bool(find(connection, [digest_of(token)]))
 
 
+def waiting(service: Service, role: Any = "party") -> list[str]:
+    with service.database.read() as connection:
+        return sorted(name for name, _ in connection.execute(joining.waiting(role)))
+
+
 KEY, OTHER = SecretKey.create(), SecretKey.create()
 
 
@@ -329,3 +334,15 @@ def test_admins_are_revoked_too(service: Service) -> None:
     with service.database.write() as connection:
         joining.revoke(connection, ADMIN, "ben", "admin")
     assert not lets_in(service, admin.token)
+
+
+def test_who_is_invited_and_has_not_joined(service: Service) -> None:
+    used, _, _ = invite(service, "a", "b", "old")
+    invite(service, "b")  # once more: the first one is void
+    invite(service, "r", role="reader")
+    join(service, used, SecretKey.create())
+    known = tables.code
+    with service.database.write() as connection:
+        connection.execute(update(known).where(known.c.name == "old").values(expires=1))
+    assert waiting(service) == ["b"]
+    assert waiting(service, "reader") == ["r"]

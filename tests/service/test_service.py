@@ -77,7 +77,7 @@ def test_a_key_that_is_not_its_own_any_more(service: Service) -> None:
         connection.execute(update(tables.service).values(public_key=other))
     with (
         service.database.read() as connection,
-        pytest.raises(ServiceError, match="has been given another key"),
+        pytest.raises(ServiceError, match="is being given another key"),
     ):
         service.check_key(connection)
 
@@ -93,6 +93,8 @@ def test_an_archive_charges_nothing_and_takes_nothing(service: Service) -> None:
             service.check_may_charge(connection)
         with pytest.raises(StateError, match="takes nothing in"):
             service.check_may_take(connection)
+        with pytest.raises(StateError, match="parties could do nothing here"):
+            service.check_may_invite(connection)
 
 
 def test_whoever_was_revoked_meanwhile_writes_nothing(service: Service) -> None:

@@ -25,7 +25,7 @@ def test_the_first_start_makes_everything(tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} >= {"service.db", "service.key", "files"}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(settings.key_path.stat().st_mode) == 0o600
-    assert str(started.budget) == "ε=10, δ=1e-05"
+    assert str(started.budget) == "ε=10, δ=1e-5"
     assert started.code is not None
     with started.service.database.write() as connection:
         key = SecretKey.create()

@@ -9,6 +9,7 @@ from ostraka.cli.members import member_of, say_amount
 from ostraka.cli.screen import console
 
 if TYPE_CHECKING:
+    from ostraka.client import Client
     from ostraka.ledger import Budget
 
 __all__ = ["allow_at", "history_at", "show_at"]
@@ -22,7 +23,7 @@ def show_at(
 
     from ostraka.party.names import canonical
 
-    with member_of(site, address, "admin", plain=plain).client() as client:
+    with member_of(site, address, "admin", plain=plain).session() as (_, client):
         terms = client.terms()
         search = "" if party is None else str(canonical(party))
         found = [each for each in client.accounts(search) if search in ("", each.party)]
@@ -56,7 +57,7 @@ def history_at(
     if party is not None:
         allowed = "with a ledger's file alone; a party sees its own account by ostraka status"
         raise ParameterError("--party", got=party, allowed=allowed)
-    with member_of(site, address, "admin", plain=plain).client() as client:
+    with member_of(site, address, "admin", plain=plain).session() as (_, client):
         found = list(client.charges())
     if json:
         _echo({"charges": [asdict(each) for each in found]})
@@ -79,11 +80,34 @@ def history_at(
 
 
 def allow_at(
-    address: str, parties: list[str], budget: Budget, *, plain: bool, site: Path | None
+    address: str,
+    parties: list[str],
+    budget: Budget,
+    *,
+    new_party: bool,
+    plain: bool,
+    site: Path | None,
 ) -> None:
     """Give some parties another budget."""
-    with member_of(site, address, "admin", plain=plain).client() as client:
+    with member_of(site, address, "admin", plain=plain).session() as (_, client):
+        if not new_party:
+            _check_known(client, parties)
         client.allow(parties, epsilon=budget.epsilon, delta=budget.delta, rho=budget.rho)
+
+
+def _check_known(client: Client, parties: list[str]) -> None:
+    """Refuse names that nobody knows, which may be misspelt."""
+    from ostraka.errors import InputError, suggest
+    from ostraka.party.names import canonical_list
+
+    known = {one.name for one in client.parties()} | {one.name for one in client.invited()}
+    known |= {one.party for one in client.accounts()}
+    strange = next((name for name in canonical_list(parties) if name not in known), None)
+    if strange is not None:
+        raise InputError(
+            f"The service knows no party {strange}. Nobody was given another budget.",
+            f"{suggest(strange, sorted(known))}If it is one that comes later, say --new-party.",
+        )
 
 
 def _print(columns: tuple[str, ...], rows: list[tuple[str, ...]], none: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -40,8 +41,14 @@ MISSING = (
     "The command line needs a few more packages. Install them with: pip install 'ostraka[cli]'"
 )
 FOR_SERVICES = "A service needs more packages. Install them with: pip install 'ostraka[service]'"
+BEFORE = (
+    "Options of serve stand before the word after it: ostraka serve --data FOLDER rotate, say. "
+    "Nothing was changed."
+)
 SPENDS = (["learn"], ["release"], ["close"], ["trustee"])
 SERVES = (["serve"], ["backup"], ["restore"])
+TOLD = re.compile(r"\b(Nothing|Nobody|No file) (is|was|has|have)\b|\bwas not used\b")
+"""Errors that say by themselves what did not happen."""
 STOPPED = (
     "Interrupted. No file was left half-written; finished parts are kept, and the same command "
     "goes on from there."
@@ -77,11 +84,13 @@ def main() -> NoReturn:
         show = getattr(error, "show", None)  # wrong usage, which typer explains itself
         if show is not None:
             show()
+            if sys.argv[1:2] == ["serve"] and hasattr(error, "option_name"):
+                console.print(BEFORE, markup=False)
             sys.exit(getattr(error, "exit_code", 2))
         code = code_of(error)
         if code is None:
             raise
-        if isinstance(error, InputError) and not error.outcome:
+        if isinstance(error, InputError) and not error.outcome and not TOLD.search(str(error)):
             spends = sys.argv[1:2] in SPENDS
             error.outcome = NOTHING_HAPPENED if spends else "Nothing was written."
         console.print("[bold red]Error:[/] ", end="")
@@ -104,10 +113,10 @@ def explain(error: Exception) -> str:
             "all: ostraka ledger init FILE --epsilon 5. Nothing was drawn and nothing was spent."
         )
     if isinstance(error, FileNotFoundError) and error.filename:
-        return (
-            f"There is no file or folder {str(error.filename)!r}. Check the path. Nothing was "
-            "drawn and nothing was written."
-        )
+        nothing = "Nothing was drawn and nothing was written."
+        if sys.argv[1:2] not in SPENDS:
+            nothing = "Nothing was written."
+        return f"There is no file or folder {str(error.filename)!r}. Check the path. {nothing}"
     if isinstance(error, OSError) and error.filename:
         return f"{str(error.filename)!r} cannot be used: {error.strerror}. Nothing was written."
     if isinstance(error, ParameterError):

@@ -43,10 +43,17 @@ def backup(
     print_answers(
         {
             "Wrote": f"{file}, which only you can read.",
-            "What is in it?": f"{rows['poll']:,} polls, {rows['party']:,} parties, "
-            f"{rows['contribution']:,} contributions and {rows['ledger_charge']:,} charges; "
-            "and the service's secret key.",
+            "What is in it?": f"{say_rows(rows)}; and the service's secret key.",
             "What next?": "Keep it elsewhere, as safely as the service. Put it back with ostraka "
             "restore.",
         }
     )
+
+
+def say_rows(rows: dict[str, int]) -> str:
+    """What is in a backup."""
+    from ostraka.public.promise import plural
+
+    kinds = {"poll": "poll", "party": "party", "contribution": "contribution"}
+    some = ", ".join(plural(word, rows[table]) for table, word in kinds.items())
+    return f"{some} and {plural('charge', rows['ledger_charge'])}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ostraka.cli.help import examples, option
-from ostraka.cli.members import AT, PLAIN, YES, ask, at_poll, poll_address, say_amount
+from ostraka.cli.members import AT, PLAIN, YES, ask, at_poll, poll_address, poor_ones, say_amount
 from ostraka.cli.options import FORCE, SITE
 from ostraka.cli.screen import console, print_answers
 
@@ -35,8 +35,8 @@ def close(
         list[str] | None,
         option(
             None,
-            "Somebody whose contribution shall not count, such as a party that cannot pay; may be "
-            "repeated.",
+            "Somebody whose contribution shall not count, such as a party that cannot pay, and who "
+            "sees that it was left out; may be repeated.",
             of="name",
         ),
     ] = None,
@@ -78,7 +78,7 @@ def close(
             allowed = "nothing: this poll has no trustee"
             raise ParameterError("--request, --answer", got=str(request or answer), allowed=allowed)
         if state.state == "open":
-            _say_what(state, leave_out or [])
+            _say_what(state, _known(client, where.digest, leave_out or []))
             question = "Close it, charge everybody, and release? This cannot be undone."
             ask(question, yes, "It was not closed, and nobody was charged.")
         elif leave_out:
@@ -133,13 +133,34 @@ def ask_trustee(client: Client, digest: str, path: Path | None) -> None:
     )
 
 
+def _known(client: Client, digest: str, leave_out: list[str]) -> list[str]:
+    """Their names, if all of them have contributed."""
+    from ostraka.errors import AbsentError, suggest
+    from ostraka.party.names import canonical_list
+
+    if not leave_out:
+        return []
+    there = [one.party for one in client.contributors(digest)]
+    named = canonical_list(leave_out)
+    for name in named:
+        if name not in there:
+            error = AbsentError(
+                f"Party {name} has not contributed to this poll.",
+                f"{suggest(name, there)}Leave out who has: ostraka status POLL lists them.",
+            )
+            error.outcome = "It was not closed, and nobody was charged."
+            raise error
+    return named
+
+
 def _say_what(state: PollState, leave_out: list[str]) -> None:
     facts = state.facts
     without = f", without {', '.join(leave_out)}" if leave_out else ""
     print_answers(
         {
             "Poll": f"{state.title or 'without a title'} ({state.digest[:12]}...)",
-            "Who is in": f"{state.contributions:,} of about {facts.get('expected', 0):,}{without}; "
+            "Who is in": f"{state.contributions - len(leave_out):,} of about "
+            f"{facts.get('expected', 0):,}{without}; "
             f"at least {facts.get('least_parties')} are needed.",
             "What each is charged": say_amount(state.price),
             "What is published": "One model, by "
@@ -152,16 +173,15 @@ def _say_what(state: PollState, leave_out: list[str]) -> None:
 
 def _say_poor(client: Client, state: PollState) -> None:
     """Who cannot pay, all of them, as options that can be pasted."""
-    price = state.price or {}
-    left = {one.party: one.left for one in client.accounts()}
-    names = [
-        one.party
-        for one in client.contributors(state.digest)
-        if any(left.get(one.party, price).get(name, 0.0) < price[name] for name in price)
-    ]
+    names = poor_ones(client, state)
     if names:
-        options = " ".join(f"--leave-out {shlex.quote(name)}" for name in names)
-        typer.echo(f"Who has too little left: {', '.join(names)}. To close without: {options}")
+        typer.echo(f"Who has too little left: {', '.join(names)}. {say_without(names)}")
+
+
+def say_without(names: list[str]) -> str:
+    """How to close a poll without these."""
+    options = " ".join(f"--leave-out {shlex.quote(name)}" for name in names)
+    return f"To close without: {options}"
 
 
 def _wait(client: Client, digest: str) -> None:

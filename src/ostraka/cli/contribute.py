@@ -36,6 +36,7 @@ EXAMPLES = examples(
     "    --party ward-3 --out ward-3.contribution",
 )
 
+NO_RULES = "You have none (ostraka policy), so every poll is answered, and none is counted."
 MANY = 5
 FAR = 5.0
 """This many times the range (or deviation) of a public column: most likely another unit."""
@@ -225,11 +226,12 @@ def _answer_file(
 def count(rules: Site | None, poll: Poll, party: str | None) -> str:
     """In the site's own account, before anything is written that could leave; and what to say."""
     if rules is None:
-        return "You have none (ostraka policy), so every poll is answered."
+        return NO_RULES
     if party is not None:
         rules.charge(poll, party)
     left = rules.left()
-    return "They allow this poll." + ("" if left is None else f" Left of this year: {left}.")
+    year = f"Spent this year: {rules.spent()}" if left is None else f"Left of this year: {left}"
+    return f"They allow this poll. {year}."
 
 
 def _fits(poll: Poll, table: Table, then: str) -> None:
@@ -294,7 +296,7 @@ def _say_used(poll: Poll) -> str:
     return f", of which one in {poll.keep_back}, kept back from learning, is used"
 
 
-def report(poll: Poll, made: Made, more: dict[str, str]) -> None:
+def report(poll: Poll, made: Made, more: dict[str, str], *, served: bool = False) -> None:
     """What was computed, what leaves the machine, and what it costs."""
     from ostraka.cli.screen import print_answers
     from ostraka.expect.describe import describe, say_sent
@@ -308,7 +310,7 @@ def report(poll: Poll, made: Made, more: dict[str, str]) -> None:
         what += " in two halves, each of which looks like chance"
     if sent.n_persons is not None:
         what += f" and the number of persons, {sent.n_persons:,}"
-    asked = describe(poll)
+    asked = describe(poll, served=served)
     kept = ("What does it cost me?", "What does ε mean for me?", "Whom do I have to trust?")
     print_answers(
         {

@@ -55,7 +55,7 @@ def hand_in(
     if receipts is not None:
         _check_names(files)
         receipts.mkdir(exist_ok=True)
-    with member.client() as client:
+    with member.session() as (member, client):
         if not new_party:
             _check_known(client, where.digest, [one.party for one in given])
         for path, one in zip(files, given, strict=True):
@@ -78,12 +78,20 @@ def _check_known(client: Client, digest: str, names: list[str]) -> None:
     roll = Poll.from_bytes(client.poll_file(digest)).roll
     known = set(roll or ()) | {one.name for one in client.parties()}
     strange = [name for name in names if name not in known]
-    if strange:
+    if not strange:
+        return
+    invited = {one.name for one in client.invited()}
+    if strange[0] in invited:
         raise InputError(
-            f"The service knows no party {strange[0]}. Nothing was handed in.",
-            f"{suggest(strange[0], sorted(known))}If it is a new one, without network, say "
-            "--new-party.",
+            f"Party {strange[0]} is invited, and has not joined. Nothing was handed in.",
+            "Let it join and contribute by itself; or, if it has no network, say --new-party. It "
+            "can join later all the same.",
         )
+    raise InputError(
+        f"The service knows no party {strange[0]}. Nothing was handed in.",
+        f"{suggest(strange[0], sorted(known | invited))}If it is a new one, without network, say "
+        "--new-party.",
+    )
 
 
 def _check_names(files: list[Path]) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from ostraka.cli.help import examples
 from ostraka.cli.screen import print_answers
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from ostraka.public.task import Task
@@ -74,7 +75,7 @@ def _persons(promised: Certificate) -> str:
 def price(release: Release) -> str:
     """What a release costs whoever took part, its evaluations included."""
     promised = release.certificate
-    delta = f", δ = {promised.delta:g}" if promised.delta else ""
+    delta = f", δ = {say_number(promised.delta)}" if promised.delta else ""
     model = f"ε = {promised.epsilon:g}{delta} for every {promised.protects} that took part."
     if promised.start is not None:
         model = (

@@ -65,6 +65,7 @@ def invite(
     from ostraka.cli.words import names_in
     from ostraka.errors import ParameterError
     from ostraka.files import check_new, write_atomically
+    from ostraka.public.promise import plural
 
     asked = [*(names or ()), *(names_in(list_) if list_ is not None else ())]
     if not asked:
@@ -72,7 +73,7 @@ def invite(
     if out is not None:
         check_new(out, False, "it may hold codes that are not used yet")
     member = member_of(site, server, "admin", plain=plain)
-    with member.client() as client:
+    with member.session() as (member, client):
         made = client.invite(asked, role=role.value, days=days, again=again)
     commands = [(name, f"ostraka join {member.address} {code}") for name, code in made]
     if out is None:
@@ -83,7 +84,7 @@ def invite(
         table = csv.writer(written, lineterminator="\n")
         table.writerows([("name", "command"), *commands])
         write_atomically(out, written.getvalue().encode("utf-8"), private=True)
-        typer.echo(f"Wrote {out}, with {len(commands):,} codes. Only you can read it.")
+        typer.echo(f"Wrote {out}, with {plural('code', len(commands))}. Only you can read it.")
     typer.echo(
         "Send each command to its person alone. Whoever has it can join once, within "
         f"{days} days; it is not shown again. Codes that these names had before, and have not "

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ostraka.cli.help import examples, option
-from ostraka.cli.members import PLAIN, folder_of
+from ostraka.cli.members import PLAIN, folder_of, say_who
 from ostraka.cli.options import SITE
 from ostraka.cli.screen import print_answers
+
+if TYPE_CHECKING:
+    from ostraka.exchange import JoinCode
 
 EXAMPLES = examples(
     "ostraka join https://polls.example.org 4kq2mz-...",
@@ -62,7 +65,6 @@ def join(
     from ostraka.client import membership, read_address
     from ostraka.client.address import read_link
     from ostraka.errors import ParameterError
-    from ostraka.exchange import JoinCode
 
     if ca is not None and not ca.is_file():
         raise FileNotFoundError(2, "no such file", str(ca))
@@ -85,7 +87,7 @@ def join(
             if code is None
             else (read_address(address, plain=plain), code)
         )
-        made = membership.join(folder, where, JoinCode.parse(written), ca=trusted, again=again)
+        made = membership.join(folder, where, _read_code(written), ca=trusted, again=again)
     next_step = {
         "party": f"Look at what is asked of you: ostraka status {made.address}",
         "admin": f"Make a poll: ostraka poll create ... --server {made.address}. Invite parties: "
@@ -93,7 +95,7 @@ def join(
         "reader": f"Look at what there is: ostraka status {made.address}",
     }[made.role]
     told = {
-        "Joined": f"{made.address}, as {made.role} {made.name}.",
+        "Joined": f"{made.address}, as {say_who(made)}.",
         "Its key": f"{made.service}{_say_why(renew=renew, staff=staff)}",
     }
     if not staff:
@@ -102,6 +104,17 @@ def join(
             f"{made.key_path}, which only you can read. It never leaves this machine."
         )
     print_answers({**told, "What next?": next_step})
+
+
+def _read_code(written: str) -> JoinCode:
+    from ostraka.errors import FormatError
+    from ostraka.exchange import JoinCode
+
+    try:
+        return JoinCode.parse(written)
+    except FormatError as error:
+        error.outcome = "Compare it with your invitation. Nothing was sent, and nobody has joined."
+        raise
 
 
 def _say_why(*, renew: bool, staff: bool) -> str:

@@ -11,6 +11,7 @@ from ostraka.cli.choices import PARTY, UnitName
 from ostraka.cli.help import Command, Group, examples, option
 from ostraka.cli.members import PLAIN
 from ostraka.cli.options import SITE
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -95,7 +96,9 @@ def init(
 
     budget = _budget(epsilon, delta, rho, concentrated)
     Ledger.create(file, budget, protects.value)
-    implied = f", which implies ε={epsilon:g}, δ={delta:g}" if concentrated else ""
+    implied = ""
+    if concentrated and epsilon is not None and delta is not None:
+        implied = f", which implies ε={epsilon:g}, δ={say_number(delta)}"
     whose = "party" if protects is PARTY else "person of every party"
     typer.echo(f"Made {file}: every {whose} may spend {budget}{implied}.")
 
@@ -208,11 +211,20 @@ def allow(
         float | None, option(None, "The most ε that each of them may lose.", of="number")
     ] = None,
     delta: Annotated[
-        float | None, option(None, "The most δ, in a ledger that counts it.", of="number")
+        float | None,
+        option(
+            None,
+            "The most δ. Where the budget has a δ, as a service's has, ε and δ are given together.",
+            of="number",
+        ),
     ] = None,
     rho: Annotated[
         float | None, option(None, "The most ρ, in a ledger that counts zCDP.", of="number")
     ] = None,
+    new_party: Annotated[
+        bool,
+        option(None, "At a service: also of names that it does not know yet.", "--new-party"),
+    ] = False,
     plain: Annotated[bool, PLAIN] = False,
     site: Annotated[Path | None, SITE] = None,
 ) -> None:
@@ -220,14 +232,18 @@ def allow(
     only.
     """
     from ostraka.client.address import is_address
+    from ostraka.errors import ParameterError
     from ostraka.ledger import Budget, Ledger
 
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
     if is_address(file):
         from ostraka.cli.accounts import allow_at
 
-        allow_at(file, parties, budget, plain=plain, site=site)
+        allow_at(file, parties, budget, new_party=new_party, plain=plain, site=site)
     else:
+        if new_party:
+            allowed = "with the address of a service; a ledger's file takes every name"
+            raise ParameterError("--new-party", got=True, allowed=allowed)
         Ledger(file).allow(parties, budget)
     typer.echo(f"From now on {', '.join(parties)} may lose {budget} in all.")
 

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ostraka.cli.help import option
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from ostraka.client import Client, Membership, PollAddress
+    from ostraka.client.shapes import PollState
+    from ostraka.poll import Poll
 
 __all__ = [
     "AT",
@@ -17,10 +20,14 @@ __all__ = [
     "YES",
     "ask",
     "at_poll",
+    "fetch_at",
     "folder_of",
+    "is_too_much",
     "member_of",
     "poll_address",
+    "poor_ones",
     "say_amount",
+    "say_who",
 ]
 
 AT = "The poll's address at the service: https://HOST/polls/..."
@@ -92,8 +99,38 @@ def ask(question: str, yes: bool, otherwise: str) -> None:
 def say_amount(numbers: dict[str, float] | None) -> str:
     """An amount that a service has told of."""
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
-    shown = (f"{letters.get(name, name)} = {value:g}" for name, value in (numbers or {}).items())
+    shown = (
+        f"{letters.get(name, name)} = {say_number(value)}"
+        for name, value in (numbers or {}).items()
+    )
     return ", ".join(shown) or "nothing that this ledger counts"
+
+
+def say_who(member: Membership) -> str:
+    """As what and under which name; the first admin is called so."""
+    return member.role if member.role == member.name else f"{member.role} {member.name}"
+
+
+def is_too_much(price: dict[str, float] | None, left: dict[str, float]) -> bool:
+    """Whether somebody with so much left cannot pay."""
+    return any(left.get(name, 0.0) < value for name, value in (price or {}).items())
+
+
+def poor_ones(client: Client, state: PollState) -> list[str]:
+    """Who has contributed to an open poll and has too little left."""
+    left = {one.party: one.left for one in client.accounts()}
+    names = [one.party for one in client.contributors(state.digest)]
+    return [name for name in names if name in left and is_too_much(state.price, left[name])]
+
+
+def fetch_at(site: Path | None, address: str, *, plain: bool = False) -> Poll:
+    """The poll of this address, for whoever has joined its service in whatever role."""
+    from ostraka.client.sending import fetch_poll
+
+    member, where = at_poll(site, address, "admin", "party", "reader", plain=plain)
+    with member.session() as (member, client):
+        is_signed = client.poll(where.digest).state != "draft"
+        return fetch_poll(member, client, where.digest, signed=is_signed)
 
 
 def poll_address(client: Client, digest: str) -> str:

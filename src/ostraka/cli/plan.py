@@ -10,7 +10,7 @@ import typer
 from ostraka.cli.choices import CalibrationName
 from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, examples, option
 from ostraka.cli.options import COLUMNS, DROP, NATURAL, SAMPLES_LARGEST
-from ostraka.errors import count
+from ostraka.errors import count, say_number
 
 if TYPE_CHECKING:
     from ostraka.expect.planner import Setting
@@ -215,7 +215,7 @@ def _forecast(
         )
     console.print(
         f"{parties:,} parties of about {options.samples_each} samples, {classes} classes, "
-        f"δ = {delta:g}; rehearsed on labels made of {path} itself.",
+        f"δ = {say_number(delta)}; rehearsed on labels made of {path} itself.",
         markup=False,
     )
     console.print(table)

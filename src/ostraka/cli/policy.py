@@ -9,8 +9,9 @@ import typer
 
 from ostraka.cli.choices import PARTY, UnitName
 from ostraka.cli.help import Command, Group, examples, option
+from ostraka.cli.members import PLAIN, fetch_at
 from ostraka.cli.options import SITE
-from ostraka.cli.screen import print_answers
+from ostraka.cli.screen import print_answers, print_mind
 
 if TYPE_CHECKING:
     from ostraka.site import Site
@@ -21,8 +22,12 @@ EXAMPLES = examples(
     "ostraka policy check stroke.poll",
 )
 NO_RULES = (
-    "You have no rules, so ostraka contribute answers every poll. Make some: ostraka policy set "
-    "--epsilon-per-poll 1 --epsilon-per-year 3 --least-parties 20"
+    "You have no rules, so ostraka contribute answers every poll, and counts none. Make some: "
+    "ostraka policy set --epsilon-per-poll 1 --epsilon-per-year 3 --least-parties 20"
+)
+UNKNOWN = (
+    "polls are counted since you have rules. What you answered before that is not in the account "
+    "of this year."
 )
 
 app = typer.Typer(
@@ -54,8 +59,8 @@ def set_rules(
         float | None,
         option(
             None,
-            "The most ε that all polls of a calendar year (UTC) may cost you together. They are "
-            "counted in an account of your own.",
+            "The most ε that all polls of a calendar year (UTC) may cost you together, with those "
+            "that you have answered since you have rules.",
             of="number",
         ),
     ] = None,
@@ -98,9 +103,11 @@ def set_rules(
     folder = default_folder() if site is None else site
     if folder is None:
         raise ParameterError("--site", got=None, allowed="a folder: you have none for settings")
-    made = Site(folder, rules)
+    had_limit, made = _has_limit(folder), Site(folder, rules)
     made.save()
     _print(made)
+    if epsilon_per_year is not None and not had_limit:
+        print_mind(UNKNOWN)
 
 
 @app.command(cls=Command, epilog=examples("ostraka policy show"))
@@ -117,15 +124,24 @@ def show(*, site: Annotated[Path | None, SITE] = None) -> None:
 
 @app.command(cls=Command, epilog=examples("ostraka policy check stroke.poll"))
 def check(
-    file: Annotated[Path, typer.Argument(help="A poll, as written by `ostraka poll create`.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A poll, as written by `ostraka poll create`, or its address at a service that "
+            "you have joined."
+        ),
+    ],
     *,
     site: Annotated[Path | None, SITE] = None,
+    plain: Annotated[bool, PLAIN] = False,
 ) -> None:
     """Tell whether your rules allow a poll; nothing is counted."""
+    from ostraka.client.address import is_address
     from ostraka.poll import Poll
     from ostraka.site import Site
 
-    poll, found = Poll.load(file), Site.find(site)
+    poll = fetch_at(site, file, plain=plain) if is_address(file) else Poll.load(file)
+    found = Site.find(site)
     if found is None:
         typer.echo(NO_RULES)
         return
@@ -135,12 +151,24 @@ def check(
     typer.echo(f"Your rules allow this poll.{paid} Nothing was counted and nothing was written.")
 
 
+def _has_limit(folder: Path) -> bool:
+    """Whether there are rules that say something of a year."""
+    from ostraka.errors import OstrakaError
+    from ostraka.site import Site
+
+    try:
+        there = Site.find(folder)
+    except (OstrakaError, OSError):  # none yet, or damaged ones, which are replaced
+        return False
+    return there is not None and there.rules.epsilon_per_year is not None
+
+
 def _print(site: Site) -> None:
     from ostraka.public.promise import plural
 
     left, ledger = site.left(), site.ledger()
-    counted = {}
+    n = 0 if ledger is None else len(ledger.history())
+    counted = {"Spent this year": f"{site.spent()}, for {plural('poll', n)}"}
     if left is not None:
-        n = 0 if ledger is None else len(ledger.history())
-        counted = {"Left of this year": f"{left}, after {plural('poll', n)}"}
+        counted["Left of this year"] = str(left)
     print_answers({"Rules": str(site.folder), **site.rules.describe(), **counted})

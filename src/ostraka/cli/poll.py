@@ -19,7 +19,17 @@ from ostraka.cli.choices import (
     UnitName,
 )
 from ostraka.cli.help import DATA, METHOD, OUTPUT, PROMISE, Command, Group, examples, option
-from ostraka.cli.members import AT, PLAIN, SERVER, YES, ask, at_poll, member_of, poll_address
+from ostraka.cli.members import (
+    AT,
+    PLAIN,
+    SERVER,
+    YES,
+    ask,
+    at_poll,
+    fetch_at,
+    member_of,
+    poll_address,
+)
 from ostraka.cli.options import (
     CALIBRATION,
     CLASSES,
@@ -228,12 +238,14 @@ def create(
     if out is not None:
         poll.save(out, overwrite=True)  # asked before
     told = describe(poll, str(out))
-    if out is None:  # what is next is said below
+    if member is not None:  # what is next is said below
         del told["What next?"]
     print_answers(told)
     number = parties if parties is not None else len(asked or ())
     rows = "" if poll.auxiliary is None else "with the public rows in it, "
     ready = f"Send it to every party: {rows}it is for anybody to read." * (drowns(poll) is None)
+    if member is not None:
+        ready = "Parties get the poll from the service; who has no network needs this file."
     if out is not None:
         console(soft_wrap=True).print(f"Wrote {out}. {ready}", markup=False)
     if member is not None:
@@ -274,21 +286,14 @@ def show(
     from json import dumps
 
     from ostraka.client.address import is_address
-    from ostraka.client.sending import fetch_poll
     from ostraka.expect.describe import describe, facts
     from ostraka.poll import Poll
 
-    if is_address(file):
-        member, where = at_poll(site, file, "admin", "party", "reader", plain=plain)
-        with member.session() as (member, client):
-            is_open = client.poll(where.digest).state != "draft"
-            poll = fetch_poll(member, client, where.digest, signed=is_open)
-    else:
-        poll = Poll.load(file)
+    poll = fetch_at(site, file, plain=plain) if is_address(file) else Poll.load(file)
     if json:
         typer.echo(dumps(facts(poll), sort_keys=True, ensure_ascii=False))
         return
-    print_answers(describe(poll, str(file)))
+    print_answers(describe(poll, file, served=is_address(file)))
 
 
 @app.command(
@@ -323,7 +328,7 @@ def open_poll(
 ) -> None:
     """Let parties contribute to a draft. From now on it is signed and never changes."""
     member, where = at_poll(site, address, "admin", plain=plain)
-    with member.client() as client:
+    with member.session() as (_, client):
         state = client.poll(where.digest)
         if state.state == "draft":
             question = f"Open {state.title or 'this poll'}? It cannot be changed any more."
@@ -347,7 +352,7 @@ def abandon(
 ) -> None:
     """End a poll at a service without a release, and erase what was sent."""
     member, where = at_poll(site, address, "admin", plain=plain)
-    with member.client() as client:
+    with member.session() as (_, client):
         state = client.poll(where.digest)
         question = f"Abandon {state.title or 'this poll'}? There will be no release of it."
         ask(question, yes, "It was not abandoned.")
@@ -356,7 +361,7 @@ def abandon(
 
 
 def _upload(member: Membership, poll: Poll) -> None:
-    with member.client() as client:
+    with member.session() as (_, client):
         state = client.add_poll(poll.digest, poll.to_bytes())
         where = poll_address(client, poll.digest)
     typer.echo(f"It is at {where}, as {state.state}.")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ostraka.cli.backup import say_rows
 from ostraka.cli.help import examples, option
 from ostraka.cli.screen import print_answers
 from ostraka.cli.serve import DATA, DATABASE, DEFAULT_DATA, FILES, KEY
@@ -55,9 +56,7 @@ def restore(
     print_answers(
         {
             "Restored": f"{file}, as {what}.",
-            "What is in it?": f"{rows['poll']:,} polls, {rows['party']:,} parties, "
-            f"{rows['contribution']:,} contributions and {rows['ledger_charge']:,} charges. "
-            "Accounts and log add up.",
+            "What is in it?": f"{say_rows(rows)}. Accounts and log add up.",
             "What next?": f"Start it with the same options: ostraka serve --data {data}. Who was "
             "revoked since the backup counts again: revoke them anew.",
         }

@@ -36,7 +36,7 @@ def revoke(
     yourself = " This is you: you could do nothing more yourself." if last else ""
     question = f"Let {role.value} {name} do nothing more at {member.address}?{yourself}"
     ask(question, yes, "Nobody was revoked.")
-    with member.client() as client:
+    with member.session() as (member, client):
         client.revoke(name, role.value)
     stays = (
         " What it has sent to open polls stays; ostraka close --leave-out takes it out."

@@ -159,13 +159,14 @@ def serve(
         return
     _check_reach(host, port, tls_certificate, tls_key, behind_proxy)
     _check_start(host, port, workers, tls_certificate, tls_key)
+    from ostraka.service.running import is_running
     from ostraka.service.starting import prepare
 
     scheme = "http" if tls_certificate is None else "https"
     shown = f"[{host}]" if ":" in host else host
     where = (address or f"{scheme}://{shown}:{port}").rstrip("/")
     started = prepare(settings)
-    _say_start(started, settings, where)
+    _say_start(started, settings, where, others=is_running(started.service.database))
     started.service.database.close()
     _run(settings, host, port, workers, tls_certificate, tls_key, behind_proxy)
 
@@ -315,7 +316,7 @@ def _check_start(
             ) from None
 
 
-def _say_start(started: Started, settings: Settings, where: str) -> None:
+def _say_start(started: Started, settings: Settings, where: str, *, others: bool) -> None:
     told = {
         "The service": where,
         "Its key": f"{started.service.key.public}. Whoever joins compares it by the code.",
@@ -330,6 +331,11 @@ def _say_start(started: Started, settings: Settings, where: str) -> None:
                 "This is an ARCHIVE, restored from a backup since which polls may have been "
                 "closed: it shows everything, and opens, takes in and closes nothing."
             )
+    if others:
+        told["Who else?"] = (
+            "Another process of this service is running, here or on another host. They share its "
+            "data, and both answer."
+        )
     if started.code is not None:
         told["For the first admin"] = _join_command(where, str(started.code))
     print_answers(told)

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ostraka.cli.close import say_without
 from ostraka.cli.help import examples, option
-from ostraka.cli.members import PLAIN, at_poll, member_of, poll_address, say_amount
+from ostraka.cli.members import (
+    PLAIN,
+    at_poll,
+    is_too_much,
+    member_of,
+    poll_address,
+    poor_ones,
+    say_amount,
+    say_who,
+)
 from ostraka.cli.options import SITE
 from ostraka.cli.screen import print_answers
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from ostraka.client import Client, Membership
@@ -24,6 +35,10 @@ EXAMPLES = examples(
     "ostraka status --parties",
 )
 FEW = 100
+ARCHIVE = (
+    "This service is an archive, restored from a backup: it shows everything, and opens, takes in "
+    "and closes nothing."
+)
 STATES = {
     "draft": "draft: only admins see it; ostraka poll open opens it",
     "open": "open: contributions can be sent, and changed",
@@ -44,7 +59,7 @@ def status(
         bool, option(None, "For admins: what admins have done, oldest first.", "--log")
     ] = False,
     parties: Annotated[
-        bool, option(None, "For admins: who has joined as a party.", "--parties")
+        bool, option(None, "For admins: who has joined as a party, or is invited.", "--parties")
     ] = False,
     plain: Annotated[bool, PLAIN] = False,
     site: Annotated[Path | None, SITE] = None,
@@ -62,7 +77,7 @@ def status(
         return
     asked = ("admin",) if log or parties else roles
     member = member_of(site, address, *asked, plain=plain)
-    with member.client() as client:
+    with member.session() as (member, client):
         if log:
             _show_log(client, json)
         elif parties:
@@ -76,9 +91,9 @@ def _show_service(member: Membership, client: Client, json: bool) -> None:
     if json:
         _echo({"role": member.role, "name": member.name, "polls": [_plain(one) for one in polls]})
         return
-    you = {"You are": f"{member.role} {member.name}, at {member.address}"}
+    you = {"You are": f"{say_who(member)}, at {member.address}"}
     if client.identity().archive:
-        you["Mind"] = "This service is an archive: it shows everything, and takes nothing in."
+        you["Mind"] = ARCHIVE
     if account is not None:
         you["Left of your budget"] = f"{say_amount(account.left)} of {say_amount(account.budget)}"
     print_answers(you)
@@ -100,7 +115,7 @@ def _show_poll(member: Membership, client: Client, digest: str, json: bool) -> N
         _echo(_plain(state))
         return
     facts = state.facts
-    delta = f", δ = {facts['delta']:g}" if facts.get("delta") else ""
+    delta = f", δ = {say_number(facts['delta'])}" if facts.get("delta") else ""
     told = {
         "Poll": state.title or "without a title",
         "Its address": poll_address(client, digest),
@@ -111,8 +126,12 @@ def _show_poll(member: Membership, client: Client, digest: str, json: bool) -> N
         f"{facts.get('least_parties')} are needed.",
         "What it costs": say_amount(state.price),
     }
+    archive = client.identity().archive
+    if archive:
+        told["State"] = f"{state.state}, in an archive. {ARCHIVE}"
     if member.role == "party":
         told["Your contribution"] = _say_mine(member, client, state)
+    told |= _say_poor(member, client, state)
     if state.trouble is not None:
         told["What is wrong?"] = state.trouble
     if member.role == "admin":
@@ -120,8 +139,23 @@ def _show_poll(member: Membership, client: Client, digest: str, json: bool) -> N
         missing = _missing(member, client, state)
         if missing is not None:
             told["Missing"] = list_some(missing)
-    told["What next?"] = _say_next(member, client, state)
+    told["What next?"] = _say_next(member, client, state, archive=archive)
     print_answers(told)
+
+
+def _say_poor(member: Membership, client: Client, state: PollState) -> dict[str, str]:
+    """Who has too little left to be in it: oneself, or, for admins, who has contributed."""
+    if state.state != "open" or member.role == "reader":
+        return {}
+    if member.role == "admin":
+        names = poor_ones(client, state)
+        told = f"{list_some(names)}. {say_without(names[:FEW])}"
+        return {"Who has too little left": told} if names else {}
+    account = client.me().account
+    if account is None or not is_too_much(state.price, account.left):
+        return {}
+    left = f"{say_amount(account.left)}, LESS THAN IT COSTS. "
+    return {"Left of your budget": f"{left}It can be released without you only."}
 
 
 def _say_mine(member: Membership, client: Client, state: PollState) -> str:
@@ -141,6 +175,12 @@ def _say_mine(member: Membership, client: Client, state: PollState) -> str:
         counted = sending.was_counted(member, client, given)
         if counted:
             return "Counted: your receipt is on the service's signed list."
+        if state.mine is None:
+            return (
+                "NOT COUNTED, and not charged: the coordinator left your contribution out when the "
+                "poll was closed, and it was erased. Ask the coordinator why; the receipt of "
+                f"{member.address} shows that it had arrived."
+            )
         return (
             "NOT COUNTED: your receipt is not on the service's signed list. Ask the coordinator "
             f"why; the receipt of {member.address} shows that it had arrived."
@@ -179,21 +219,28 @@ def list_some(names: list[str]) -> str:
 
 
 def _show_parties(client: Client, json: bool) -> None:
-    known = list(client.parties())
+    known, invited = list(client.parties()), list(client.invited())
     if json:
-        _echo({"parties": [asdict(one) for one in known]})
+        of_codes = [asdict(one) for one in invited]
+        _echo({"parties": [asdict(one) for one in known], "invited": of_codes})
         return
     for one in known:
         how = "revoked" if one.revoked else "joined" if one.has_key else "by file alone"
         typer.echo(f"{one.name}: {how}, since {one.joined}")
-    if not known:
+    there = {one.name for one in known if one.has_key}
+    for waiting in invited:
+        again = " again" if waiting.name in there else ""
+        typer.echo(f"{waiting.name}: invited{again}, and has not joined; until {waiting.until}")
+    if not known and not invited:
         typer.echo("Nobody has joined yet. Invite them: ostraka invite NAME ...")
 
 
-def _say_next(member: Membership, client: Client, state: PollState) -> str:
+def _say_next(member: Membership, client: Client, state: PollState, *, archive: bool) -> str:
     where = poll_address(client, state.digest)
     if state.state == "released":
         return f"ostraka fetch {where} --out model.ostraka"
+    if archive:
+        return "Nothing here: polls go on elsewhere, if they do. Whoever runs the service knows."
     if member.role == "party" and state.state == "open":
         words = f"ostraka contribute {where} mine.csv --label-column COLUMN"
         return words if state.mine is None else f"Nothing. To change it: {words}"

@@ -9,6 +9,7 @@ import typer
 
 from ostraka.cli.help import examples, option
 from ostraka.cli.screen import print_answers
+from ostraka.errors import say_number
 
 if TYPE_CHECKING:
     from ostraka.poll import Poll
@@ -135,7 +136,7 @@ def _say_signer(by: PublicKey | None, *, vouched: bool) -> str:
 def _say_checked(release: Release, asked: Poll | None) -> dict[str, str]:
     each = " and ".join(
         f"ε = {one.round_epsilon:g}"
-        + (f", δ = {one.round_delta:g}" if one.round_delta else "")
+        + (f", δ = {say_number(one.round_delta)}" if one.round_delta else "")
         + f" for one {one.protects}"
         for one in release.certificates
     )

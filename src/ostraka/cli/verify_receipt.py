@@ -32,8 +32,11 @@ def verify_receipt(
     with naming_file(file):
         given = Receipt.from_bytes(read_regular(file, "receipt", LARGEST_RECEIPT))
     with naming_file(listed):
-        held = Manifest.from_bytes(read_regular(listed, "manifest", LARGEST_FILE))
-    by = [_check_by(each.check, signers) for each in (given, held)]
+        held = Manifest.from_bytes(read_regular(listed, "list", LARGEST_FILE))
+    by = [
+        _check_by(each.check, signers, what)
+        for each, what in ((given, "receipt"), (held, "list of what counts"))
+    ]
     opens = None if contribution is None else _opens(given, contribution)
     _refuse_missing(given, held)
     print_answers(
@@ -50,16 +53,23 @@ def verify_receipt(
     )
 
 
-def _check_by(check: Callable[[PublicKey], None], signers: list[PublicKey]) -> PublicKey:
+def _check_by(check: Callable[[PublicKey], None], signers: list[PublicKey], what: str) -> PublicKey:
     """Which of these keys has signed; before a service changed its key, it was another."""
     from ostraka.errors import SignatureError
 
-    for each in signers[:-1]:
+    for each in signers:
         with contextlib.suppress(SignatureError):
             check(each)
             return each
-    check(signers[-1])
-    return signers[-1]
+    known = ", ".join(map(str, signers))
+    raise SignatureError(
+        f"The {what} was not signed by the key that you named, {known}; or it was changed since."
+        if len(signers) == 1
+        else f"The {what} was signed by none of the keys that you named: {known}; or it was "
+        "changed since.",
+        "If the service has changed its key, name the earlier one and the present one: --signer "
+        "OLD --signer NEW. If it has not, get the file anew from the coordinator.",
+    )
 
 
 def _opens(given: Receipt, contribution: Path) -> bool:

@@ -84,6 +84,9 @@ def read_poll_address(text: str, *, plain: bool = False) -> PollAddress:
 def read_link(text: str, *, plain: bool = False) -> tuple[str, str]:
     """The service and the code of a link."""
     found = _LINK.fullmatch(text.strip())
+    if found is None and "#" not in text:
+        allowed = "the code of your invitation: ostraka join ADDRESS CODE; or its whole link"
+        raise ParameterError("CODE", got=None, allowed=allowed)
     if found is None:
         raise ParameterError(
             "address", got=text, allowed="a link with a code: https://HOST/join#..."

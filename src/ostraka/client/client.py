@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from ostraka.client.shapes import (
     Charged,
     Contributor,
     Identity,
+    Invited,
     Joined,
     Me,
     Party,
@@ -56,6 +58,15 @@ LARGEST_PROBLEM: Final = 1_000_000
 LONGEST_TEXT: Final = 1900
 FIRST_PAUSE: Final = 0.25
 LONGEST_PAUSE: Final = 8.0
+NO_TLS: Final = (
+    "WRONG_VERSION_NUMBER",
+    "RECORD_LAYER_FAILURE",
+    "UNSUPPORTED_PROTOCOL",
+    "PROTOCOL_VERSION",
+    "HANDSHAKE_FAILURE",
+)
+"""What no other try would change."""
+NOTHING_SENT: Final = "Nothing was sent."
 NOT_OURS: Final = "Compare the address with the one that the coordinator gave you."
 
 
@@ -141,6 +152,10 @@ class Client:
             lambda held: [read_invited(one) for one in held["items"]],
             json=given,
         )
+
+    def invited(self, role: str = "party") -> Iterator[Invited]:
+        """Who has a code and has not joined with it yet, by name."""
+        return self._pages("invitations", Invited.read, role=role)
 
     def revoke(self, name: str, role: str = "party") -> None:
         """Let somebody do nothing more there."""
@@ -303,6 +318,11 @@ class Client:
         except httpx.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 return self._untrusted(str(error)), None
+            if any(sign in str(error) for sign in NO_TLS):
+                return self._without_tls(), None
+            if _is_unknown_host(error):
+                problem = "cannot be found: nobody knows a host of this name"
+                return ServiceError(self.address, problem, f"{NOT_OURS} {NOTHING_SENT}"), None
             problem = f"does not answer ({_say(error)})"
             remedy = "Check the address and your network, then run the same command again."
             return ServiceError(self.address, problem, remedy), 0.0
@@ -334,7 +354,9 @@ class Client:
             return self._foreign()
         shown = "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST_TEXT])
         if name in OWN_FAULTS:
-            return ServiceError(self.address, "has a fault of its own", shown)
+            passing = answer.status_code in LATER
+            problem = "cannot answer now" if passing else "has a fault of its own"
+            return ServiceError(self.address, problem, shown)
         return revive(name, shown)
 
     def _untrusted(self, told: str) -> ServiceError:
@@ -346,8 +368,26 @@ class Client:
             "--ca FILE. If not, somebody may stand between you and the service.",
         )
 
+    def _without_tls(self) -> ServiceError:
+        return ServiceError(
+            self.address,
+            "does not speak TLS, or not one that is spoken here",
+            f"{NOT_OURS} A service without a certificate, on this machine, has an address that "
+            f"begins with http://. {NOTHING_SENT}",
+        )
+
     def _foreign(self) -> ServiceError:
         return ServiceError(self.address, "does not answer as one of ours", NOT_OURS)
+
+
+def _is_unknown_host(error: BaseException) -> bool:
+    """Whether its name is in no list of names. (That none could be asked may pass.)"""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return cause.errno == socket.EAI_NONAME
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def _seconds(answer: httpx.Response) -> float:

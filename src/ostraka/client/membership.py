@@ -26,7 +26,7 @@ from urllib.parse import quote, urlsplit
 
 from ostraka.client.client import Client
 from ostraka.client.shapes import Identity, Joined
-from ostraka.errors import FormatError, InputError, naming_file
+from ostraka.errors import FormatError, InputError, RateError, SignatureError, naming_file
 from ostraka.exchange import JoinCode
 from ostraka.exchange.succession import follow
 from ostraka.files import read_regular, write_atomically
@@ -158,11 +158,28 @@ def join(
         key_path = folder / "joining.key"
         if not key_path.exists():
             SecretKey.create().save(key_path)
-        joined = client.join(code, SecretKey.load(key_path), service)
+        with _forgotten_if_refused(key_path):
+            joined = client.join(code, SecretKey.load(key_path), service)
     made = _member(folder, address, service, joined, ca)
     made.save()
     key_path.replace(made.key_path)  # last: until then the same call goes on
     return made
+
+
+@contextlib.contextmanager
+def _forgotten_if_refused(key_path: Path) -> Iterator[None]:
+    """Of a key that the service has refused for good nothing stays.
+
+    Whoever got no answer, or one of somebody else, sends the same key again.
+    """
+    try:
+        yield
+    except InputError as error:
+        if not isinstance(error, RateError | SignatureError):
+            key_path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # others are there
+                key_path.parent.rmdir()
+        raise
 
 
 def join_as_staff(site: Path, address: str, *, ca: str | None = None) -> Membership:

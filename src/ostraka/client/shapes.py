@@ -15,6 +15,7 @@ __all__ = [
     "Charged",
     "Contributor",
     "Identity",
+    "Invited",
     "Joined",
     "Me",
     "Mine",
@@ -245,6 +246,21 @@ class Party:
             has_key=_is_so(held["has_key"]),
             revoked=_is_so(held["revoked"]),
         )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invited:
+    """Who has a code, and has not joined with it yet."""
+
+    name: str
+    role: str
+    until: str
+
+    @classmethod
+    def read(cls, held: Any) -> Self:
+        """From JSON."""
+        return cls(**{name: _text(held[name]) for name in ("name", "role", "until")})
 
 
 def read_invited(held: Any) -> tuple[str, JoinCode]:

@@ -104,7 +104,7 @@ from ostraka.errors.told import (
     ShiftWarning,
     warn_caller,
 )
-from ostraka.errors.words import NOTHING_HAPPENED, list_names, place_of, show, suggest
+from ostraka.errors.words import NOTHING_HAPPENED, list_names, place_of, say_number, show, suggest
 
 __all__ = [
     "OstrakaError",
@@ -139,6 +139,7 @@ __all__ = [
     "list_names",
     "naming_file",
     "place_of",
+    "say_number",
     "suggest",
     "nothing_spent",
     "warn_caller",

@@ -27,11 +27,12 @@ class FormatError(OstrakaError, ValueError):
 
     def __init__(self, what: str, problem: str) -> None:
         self.what, self.problem, self.file = what, one_line(problem, LONGEST_PROBLEM), ""
+        self.outcome = "Nothing was loaded."
         super().__init__(what)
 
     def __str__(self) -> str:
         name = repr(self.file) if self.file else "This"
-        return f"{name} is not a valid {self.what}: {self.problem}. Nothing was loaded."
+        return f"{name} is not a valid {self.what}: {self.problem}. {self.outcome}"
 
 
 @contextlib.contextmanager

@@ -47,8 +47,12 @@ class RateError(InputError):
 
 
 class ServiceError(OstrakaError, OSError):
-    """A service that does not answer, or not as one of ours."""
+    """A service that does not answer, or not as one of ours.
 
-    def __init__(self, address: str, problem: str, remedy: str) -> None:
+    `operator`: what whoever runs it should know, in place of a trace of where it happened.
+    """
+
+    def __init__(self, address: str, problem: str, remedy: str, *, operator: str = "") -> None:
         self.address, self.problem, self.remedy = address, problem, remedy
+        self.operator = operator
         super().__init__(f"The service at {address} {problem}. {remedy}")

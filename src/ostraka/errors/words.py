@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-__all__ = ["NOTHING_HAPPENED", "LONGEST", "list_names", "show", "one_line", "suggest", "place_of"]
+__all__ = [
+    "NOTHING_HAPPENED",
+    "LONGEST",
+    "list_names",
+    "show",
+    "one_line",
+    "say_number",
+    "suggest",
+    "place_of",
+]
 
 NOTHING_HAPPENED = "Nothing was drawn and nothing was spent."
 LONGEST = 60
@@ -39,6 +49,11 @@ def one_line(text: str, most: int = LONGEST_GIVEN) -> str:
         letter if letter.isprintable() else " " if letter.isspace() else repr(letter)[1:-1]
         for letter in shown
     )
+
+
+def say_number(value: float) -> str:
+    """Six digits of a number as people write it: 1e-5, and not 1e-05."""
+    return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.6g}")
 
 
 def suggest(name: object, names: Iterable[object]) -> str:

@@ -72,8 +72,9 @@ class JoinCode:
                 return
         raise SignatureError(
             "The service that answers is not the one that made this code.",
-            "Compare the address with the one in your invitation. If it is right, somebody "
-            "stands between you and the service: tell the coordinator.",
+            "Compare code and address with your invitation: most likely a letter at the code's end "
+            "is another one, or the address is. If both are right, somebody stands between you and "
+            "the service: tell the coordinator. The code was not used.",
         )
 
     @property

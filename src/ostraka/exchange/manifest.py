@@ -20,7 +20,7 @@ from ostraka.tensors import canonical_json, parse_json
 __all__ = ["Manifest"]
 
 FORMAT: Final = "manifest 1"
-WHAT: Final = "manifest"
+WHAT: Final = "list of what counts"
 
 
 @final

@@ -6,7 +6,7 @@ from typing import Final
 
 from ostraka.errors import StateError
 
-__all__ = ["STATES", "check_open"]
+__all__ = ["STATES", "check_open", "check_takes_in"]
 
 STATES: Final = ("draft", "open", "closed", "released", "abandoned")
 
@@ -23,5 +23,15 @@ def check_open(state: str) -> None:
     if state != "open":
         raise StateError(
             f"This poll is {state}: nothing can be sent to it or changed any more.",
-            "What had arrived before counts. Ask the coordinator about the next poll.",
+            "What had arrived before counts, unless the coordinator left it out: ostraka status "
+            "says so. Ask the coordinator about the next poll.",
+        )
+
+
+def check_takes_in(*, is_archive: bool) -> None:
+    """Refuse to contribute to a service that was restored, and may have forgotten charges."""
+    if is_archive:
+        raise StateError(
+            "This service was restored from a backup as an archive, which takes nothing in.",
+            "Ask the coordinator where the polls go on.",
         )

@@ -47,8 +47,8 @@ def follow(known: PublicKey, current: PublicKey, links: Sequence[Succession]) ->
                 "The service has another key than when you joined, and the old one does not vouch "
                 "for it.",
                 "Ask the coordinator whether the key was replaced, by a way that you trust. If it "
-                "was, join again with a new code; if not, somebody stands between you and the "
-                "service.",
+                "was, join again with a new code: ostraka join ADDRESS CODE --again. If not, "
+                "somebody stands between you and the service.",
             )
         link.check()
         way.append(link.new)

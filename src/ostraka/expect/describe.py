@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ostraka.errors import say_number
 from ostraka.expect.planner import METHODS as PAPERS
 from ostraka.expect.planner import noise_to_signal
 from ostraka.expect.unit import drowns, share_deviation
@@ -23,21 +24,25 @@ from ostraka.tally.domain import Ballots
 __all__ = ["contribution_bytes", "describe", "facts", "most_bytes", "noise_ratio", "say_sent"]
 
 MANY = 8
+LEDGER = ". Where the coordinator keeps a ledger, it says what is left."
 
 
-def describe(poll: Poll, file: str = "POLL") -> dict[str, str]:
-    """What people ask first, each with its answer; `file` is how the poll is called in commands."""
+def describe(poll: Poll, file: str = "POLL", *, served: bool = False) -> dict[str, str]:
+    """What people ask first, each with its answer; `file` is how the poll is called in commands.
+
+    `served`: it is at a service, and that is its address.
+    """
     answers = {
         "Poll": poll.title or "(without a title)",
         "What is learnt?": _learns(poll),
         "Who is asked?": _asks(poll),
         "What is in this file?": _holds(poll),
         "What leaves my machine?": _leaves(poll),
-        "What does it cost me?": _costs(poll),
+        "What does it cost me?": _costs(poll) + LEDGER * (not served),
         "What does ε mean for me?": _promises(poll),
         "Whom do I have to trust?": _trusts(poll),
         "Will the model be any good?": _expect(poll),
-        "What next?": _next(poll, file),
+        "What next?": _next_served(poll, file) if served else _next(poll, file),
         "Digest": f"{poll.digest}, by which contributions name it",
     }
     written = ("Poll", "What next?", "Digest")
@@ -220,12 +225,12 @@ def _costs(poll: Poll) -> str:
             f". It starts from the release {start.digest[:12]}, which has cost "
             f"ε = {start.certificate.epsilon:g} already: together {together}"
         )
-    return f"{text}. Where the coordinator keeps a ledger, it says what is left."
+    return text
 
 
 def _price(poll: Poll) -> str:
     delta = poll.mechanism(poll.expected_units).delta
-    return f"ε = {poll.promise.epsilon:g}" + (f", δ = {delta:g}" if delta else "")
+    return f"ε = {poll.promise.epsilon:g}" + (f", δ = {say_number(delta)}" if delta else "")
 
 
 def _promises(poll: Poll) -> str:
@@ -245,20 +250,36 @@ def _as_expected(poll: Poll) -> tuple[int, int | None]:
 
 
 def _next(poll: Poll, file: str) -> str:
-    rows = "--model mine.onnx" if poll.private_auxiliary else "mine.csv --label-column COLUMN"
-    rows += " --person-column COLUMN" if poll.promise.protects == "person" else ""
     if poll.is_sealed:
         return (
-            f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, "
-            f"and sends that file. The coordinator then runs: ostraka release {file} INBOX --key "
-            "FILE --request NAME.request, and sends that to the trustee"
+            f"A party runs: ostraka contribute {file} {_rows(poll)} --party NAME --out "
+            "NAME.contribution, and sends that file. The coordinator then runs: ostraka release "
+            f"{file} INBOX --key FILE --request NAME.request, and sends that to the trustee"
         )
     return (
-        f"A party runs: ostraka contribute {file} {rows} --party NAME --out NAME.contribution, and "
-        f"sends that file. The coordinator then runs: ostraka release {file} INBOX --out "
-        f"{'model' if poll.judged is None else 'evaluated'}.ostraka, with --ledger FILE to charge "
-        "every party there"
+        f"A party runs: ostraka contribute {file} {_rows(poll)} --party NAME --out "
+        "NAME.contribution, and sends that file. The coordinator then runs: ostraka release "
+        f"{file} INBOX --out {_outcome(poll)}, with --ledger FILE to charge every party there"
     )
+
+
+def _next_served(poll: Poll, address: str) -> str:
+    then = f"--out {_outcome(poll)}, which charges every party"
+    if poll.is_sealed:
+        then = "--request NAME.request, and sends that to the trustee"
+    return (
+        f"A party that has joined runs: ostraka contribute {address} {_rows(poll)}, which asks "
+        f"before it sends. The coordinator then runs: ostraka close {address} {then}"
+    )
+
+
+def _rows(poll: Poll) -> str:
+    rows = "--model mine.onnx" if poll.private_auxiliary else "mine.csv --label-column COLUMN"
+    return rows + (" --person-column COLUMN" if poll.promise.protects == "person" else "")
+
+
+def _outcome(poll: Poll) -> str:
+    return f"{'model' if poll.judged is None else 'evaluated'}.ostraka"
 
 
 def _trusts(poll: Poll) -> str:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, final
 
-from ostraka.errors import FormatError, InputError, ParameterError, RehearsalError
+from ostraka.errors import FormatError, InputError, ParameterError, RehearsalError, say_number
 
 if TYPE_CHECKING:
     from ostraka.release.certificate import Certificate
@@ -256,7 +256,9 @@ class Cost:
 
     def __str__(self) -> str:
         known = ((letter, getattr(self, name)) for name, letter in _LETTERS.items())
-        return ", ".join(f"{letter}={value:.6g}" for letter, value in known if value is not None)
+        return ", ".join(
+            f"{letter}={say_number(value)}" for letter, value in known if value is not None
+        )
 
 
 def exact_text(value: Fraction) -> str:
@@ -277,7 +279,7 @@ def exact_number(text: object) -> Fraction:
 
 def _short(value: Fraction) -> str:
     """For people; what a charge would come to may be larger than any double."""
-    return f"{float(value):.6g}" if value <= LARGEST else f"more than {float(LARGEST):.0e}"
+    return say_number(float(value)) if value <= LARGEST else f"more than {float(LARGEST):.0e}"
 
 
 def _make_positive(value: Budget | Cost) -> None:

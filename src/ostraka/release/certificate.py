@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from ostraka.errors import ParameterError
+from ostraka.errors import ParameterError, say_number
 from ostraka.public.catalogue import CATALOGUE, LABEL_GAPS, SLOPE_BOUNDS
 from ostraka.public.promise import Unit, explain, plural
 
@@ -202,7 +202,7 @@ class Certificate:
             "A REHEARSAL with seeded noise, which protects nobody. A release would promise:\n"
         )
         assumed = f" Taken to be public: {self.assumed}."
-        delta = f" (δ = {self.delta:g})" if self.delta else ""
+        delta = f" (δ = {say_number(self.delta)})" if self.delta else ""
         return (
             f"{rehearsed if self.randomness == FROM_A_SEED else ''}"
             f"ε = {self.epsilon:g} differential privacy{delta} for {self._who}, among "
@@ -250,9 +250,10 @@ class Certificate:
         if self.start is None:
             return ""
         return (
-            f" This round alone costs ε = {self.round_epsilon:g} (δ = {self.round_delta:g}). It "
-            f"started from the release {self.start[:12]}, which had cost "
-            f"ε = {self.start_epsilon:g} (δ = {self.start_delta:g})."
+            f" This round alone costs ε = {self.round_epsilon:g} "
+            f"(δ = {say_number(self.round_delta)}). It started from the release "
+            f"{self.start[:12]}, which had cost "
+            f"ε = {self.start_epsilon:g} (δ = {say_number(self.start_delta)})."
         )
 
     @property

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
-from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy import Connection, Select, and_, insert, select, update
 
 from ostraka.errors import AbsentError, AccessError, InputError, StateError, count
 from ostraka.exchange import JoinCode, JoinRequest
@@ -30,7 +30,7 @@ from ostraka.service.storage.database import take_turns
 from ostraka.signing import PublicKey
 from ostraka.signing.statement import statement
 
-__all__ = ["Joined", "check_known", "invite", "join", "renew", "revoke"]
+__all__ = ["Joined", "check_known", "invite", "join", "renew", "revoke", "waiting"]
 
 MOST_INVITED: Final = 100_000
 MOST_DAYS: Final = 365
@@ -75,6 +75,17 @@ def invite(
         made.append((name, code))
     audit.note_names(connection, by, f"invited as {role}", asked)
     return made
+
+
+def waiting(role: Role) -> Select[Any]:
+    """Codes that are good and not used, by whoever they are for: a name has one at most."""
+    known = tables.code
+    good = and_(known.c.used_by.is_(None), known.c.withdrawn.is_(False))
+    return (
+        select(known.c.name, known.c.expires)
+        .where(known.c.role == role, good)
+        .where(known.c.expires > int(time.time()))
+    )
 
 
 def check_known(connection: Connection, digest: bytes) -> None:

@@ -25,6 +25,7 @@ from ostraka.errors import OstrakaError, ServiceError, StateError
 from ostraka.exchange import Manifest
 from ostraka.exchange.succession import Succession
 from ostraka.service import audit
+from ostraka.service.running import alone
 from ostraka.service.service import Service
 from ostraka.service.storage import tables
 from ostraka.service.storage.database import take_turns
@@ -34,7 +35,12 @@ __all__ = ["earlier", "finish_rotation", "rotate"]
 
 
 def rotate(service: Service, path: Path, *, stolen: bool) -> PublicKey:
-    """Give the service another key; every process of it must have been stopped."""
+    """Give the service another key; refused while a process of it runs."""
+    with alone(service.database):
+        return _rotate(service, path, stolen)
+
+
+def _rotate(service: Service, path: Path, stolen: bool) -> PublicKey:
     made = SecretKey.create()
     fresh = _fresh(path, made.public)
     made.save(fresh)

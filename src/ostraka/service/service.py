@@ -12,6 +12,7 @@ from typing import Final, final
 from sqlalchemy import Connection, select
 
 from ostraka.errors import AbsentError, ServiceError, StateError
+from ostraka.exchange.states import check_takes_in
 from ostraka.ledger import Ledger
 from ostraka.poll import Poll
 from ostraka.service import access
@@ -89,10 +90,16 @@ class Service:
     def check_may_take(self, connection: Connection) -> None:
         """Refuse what the service could not confirm, or never count."""
         self.check_key(connection)
+        check_takes_in(is_archive=self.is_archive(connection))
+
+    def check_may_invite(self, connection: Connection) -> None:
+        """Refuse to invite parties to where they could do nothing."""
         if self.is_archive(connection):
             raise StateError(
-                "This service was restored from a backup as an archive, which takes nothing in.",
-                "Ask the coordinator where the polls go on.",
+                "This service was restored from a backup as an archive, which takes nothing in: "
+                "parties could do nothing here.",
+                "Invite them where the polls go on. Readers and admins can be invited (--role). "
+                "Nobody was invited.",
             )
 
     def is_archive(self, connection: Connection) -> bool:
@@ -105,8 +112,10 @@ class Service:
         if bytes(known) != self.key.public.raw:
             raise ServiceError(
                 self.database.place,
-                "has been given another key, and this process has the old one",
-                "Start it again, with the new key.",
+                "is being given another key",
+                "Try again in a few minutes.",
+                operator="The service has another key than this process: stop it, and start it "
+                "with the new one.",
             )
 
     def check_may_charge(self, connection: Connection) -> None:

@@ -23,12 +23,13 @@ from ostraka.ledger import Budget
 from ostraka.ledger.amounts import Amount
 from ostraka.service import joining
 from ostraka.service.rotation import finish_rotation
+from ostraka.service.running import alone
 from ostraka.service.service import Service
 from ostraka.service.settings import Settings
 from ostraka.service.storage import tables
 from ostraka.service.storage.blobs import Blobs
 from ostraka.service.storage.database import Database, take_turns
-from ostraka.service.storage.migrations import check_version, is_empty, migrate
+from ostraka.service.storage.migrations import check_version, is_current, is_empty, migrate
 from ostraka.signing import PublicKey, SecretKey
 
 __all__ = [
@@ -108,12 +109,14 @@ def first_code(service: Service, name: str = FIRST_ADMIN) -> JoinCode:
 
 
 def migrate_database(settings: Settings) -> tuple[str | None, str]:
-    """Bring the tables to this version; from which, and to which."""
+    """Bring the tables to this version, unless a process uses them; from which, and to which."""
     make_folder(settings.folder)
     database = Database.open(settings.database_url)
     try:
         database.check_reachable()
-        return migrate(database)
+        changes = not is_empty(database) and not is_current(database)
+        with alone(database) if changes else contextlib.nullcontext():
+            return migrate(database)
     finally:
         database.close()
 

@@ -24,6 +24,7 @@ MAY = {
     ("GET", "/v1/me"): ALL,
     ("POST", "/v1/me/key"): ALL,
     ("POST", "/v1/invitations"): ADMIN,
+    ("GET", "/v1/invitations"): ADMIN,
     ("POST", "/v1/revocations"): ADMIN,
     ("GET", "/v1/parties"): ADMIN,
     ("GET", "/v1/polls"): ALL,

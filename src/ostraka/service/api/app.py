@@ -22,6 +22,7 @@ from ostraka.service.api.finisher import Finisher
 from ostraka.service.api.shapes import ProblemShape, ReceiptShape
 from ostraka.service.api.watching import Metrics, Watching, log_settings
 from ostraka.service.arrivals import Writer
+from ostraka.service.running import Running
 from ostraka.service.service import Service
 from ostraka.service.settings import Settings
 from ostraka.service.staff import Staff
@@ -37,8 +38,8 @@ DESCRIPTION = (
 )
 
 
-def create(service: Service, settings: Settings) -> FastAPI:
-    """The application of a service."""
+def create(service: Service, settings: Settings, running: Running | None = None) -> FastAPI:
+    """The application of a service; `running`, which others notice, ends with it."""
 
     @contextlib.asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
@@ -48,6 +49,8 @@ def create(service: Service, settings: Settings) -> FastAPI:
         app.state.finisher.close()
         app.state.writer.close()
         service.database.close()
+        if running is not None:
+            running.close()
 
     app = FastAPI(
         title="Ostraka",
@@ -89,7 +92,12 @@ def create_worker() -> FastAPI:
     """The application in a worker process, set up as the one that has started it."""
     logging.config.dictConfig(log_settings())
     settings = Settings.imported()
-    return create(open_service(settings), settings)
+    running = Running(settings)  # before the key is read: from now on it is not changed
+    try:
+        return create(open_service(settings), settings, running)
+    except BaseException:
+        running.close()
+        raise
 
 
 FRAMEWORK_SHAPES = ("HTTPValidationError", "ValidationError")

@@ -9,7 +9,6 @@ finished until somebody does something is left alone, and admins see why.
 
 from __future__ import annotations
 
-import logging
 import math
 import queue
 import threading
@@ -19,11 +18,11 @@ from typing import Final, final
 
 from ostraka.errors import LedgerError, OstrakaError, ServiceError
 from ostraka.service import closing
+from ostraka.service.api.problems import log_error
 from ostraka.service.service import Service
 
 __all__ = ["Finisher"]
 
-LOG: Final = logging.getLogger("ostraka.service")
 LOOK_EACH: Final = 30.0
 """Seconds between two looks for what others have left unfinished."""
 UNFORESEEN: Final = "Something went wrong that nobody foresaw. Its cause is in the service's log."
@@ -81,7 +80,7 @@ class Finisher:
         except _Stopping:
             pass
         except Exception as error:
-            LOG.error("a release was not finished", exc_info=error, extra={"poll": digest})
+            log_error("a release was not finished", error, poll=digest)
             self._note(digest, error)
         with self._lock:
             self._waiting.discard(digest)
@@ -96,7 +95,7 @@ class Finisher:
         try:
             closing.tell_trouble(self._service, digest, told)
         except Exception as another:  # nothing ends this thread
-            LOG.error("the trouble was not written down", exc_info=another, extra={"poll": digest})
+            log_error("the trouble was not written down", another, poll=digest)
 
     def _look(self) -> None:
         """What was unfinished at the last look, too, nobody is working on."""
@@ -109,7 +108,7 @@ class Finisher:
         try:
             return closing.unfinished(self._service)
         except Exception as error:  # without a database now; the next look comes
-            LOG.error("cannot look for unfinished polls", exc_info=error)
+            log_error("cannot look for unfinished polls", error)
             return []
 
     def _wait(self, begun: float) -> None:

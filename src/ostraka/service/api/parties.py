@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from fastapi import APIRouter, Request
 from sqlalchemy import select
 
@@ -10,6 +12,7 @@ from ostraka.errors import FormatError, InputError
 from ostraka.exchange import JoinRequest, admission
 from ostraka.ledger import Account
 from ostraka.service import joining, rotation
+from ostraka.service.access import Role
 from ostraka.service.accounts import left_of
 from ostraka.service.api import door
 from ostraka.service.api.door import Admin, Anyone, service_of
@@ -29,6 +32,7 @@ from ostraka.service.api.shapes import (
     RevocationShape,
     ServiceShape,
     SuccessionShape,
+    WaitingShape,
 )
 from ostraka.service.joining import Joined
 from ostraka.service.service import Service
@@ -111,6 +115,8 @@ def invite(request: Request, who: Admin, given: InvitationShape) -> Page[Invited
     """Codes with which people can join, one each. They are not shown again."""
     service = service_of(request)
     with service.write_as(who) as connection:
+        if given.role == "party":
+            service.check_may_invite(connection)
         made = joining.invite(
             connection,
             who,
@@ -121,6 +127,23 @@ def invite(request: Request, who: Admin, given: InvitationShape) -> Page[Invited
             again=given.again,
         )
     return Page(items=[InvitedShape(name=name, code=str(code)) for name, code in made])
+
+
+@router.get("/invitations")
+def list_invited(
+    request: Request, _who: Admin, role: Role = "party", after: Name = "", limit: Limit = 100
+) -> Page[WaitingShape]:
+    """Who has a code and has not joined with it yet, by name."""
+    query = by_name(joining.waiting(role), tables.code.c.name, after=after).limit(limit)
+    with service_of(request).database.read() as connection:
+        rows = connection.execute(query).all()
+    items = [
+        WaitingShape(
+            name=name, role=role, until=datetime.fromtimestamp(expires, UTC).date().isoformat()
+        )
+        for name, expires in rows
+    ]
+    return Page(items=items, next=items[-1].name if len(items) == limit else None)
 
 
 @router.post("/revocations", status_code=204)

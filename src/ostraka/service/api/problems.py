@@ -30,7 +30,7 @@ from ostraka.errors import (
 )
 from ostraka.errors.codes import codes_of, kind_of
 
-__all__ = ["TYPE", "answer_error", "register"]
+__all__ = ["TYPE", "answer_error", "log_error", "register"]
 
 TYPE: Final = "urn:ostraka:error:"
 MEDIA: Final = "application/problem+json"
@@ -68,7 +68,7 @@ def answer_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _answer_own_fault(request: Request, error: Exception) -> JSONResponse:
-    LOG.error("failed", exc_info=error, extra={"request": _number(request)})
+    log_error("failed", error, request=_number(request))
     if isinstance(error, OstrakaError) and isinstance(error, ServiceError):
         told = f"The service {error.problem}. {error.remedy}"
         return _problem(request, "ServiceError", 503, told, {"Retry-After": "5"})
@@ -76,6 +76,12 @@ def _answer_own_fault(request: Request, error: Exception) -> JSONResponse:
         told = f"The service's ledger {error.problem}. {error.remedy} {error.outcome}".rstrip()
         return _problem(request, "LedgerError", 503, told, {"Retry-After": "5"})
     return _problem(request, "InternalError", 500, UNFORESEEN, {})
+
+
+def log_error(event: str, error: Exception, **about: str) -> None:
+    """A line of the log: with the cause, or with what whoever runs the service should do."""
+    told = error.operator if isinstance(error, ServiceError) else ""
+    LOG.error(told or event, exc_info=None if told else error, extra=about)
 
 
 async def _answer(request: Request, error: Exception) -> JSONResponse:

@@ -29,6 +29,7 @@ __all__ = [
     "RevocationShape",
     "ServiceShape",
     "SuccessionShape",
+    "WaitingShape",
 ]
 
 Item = TypeVar("Item")
@@ -196,6 +197,15 @@ class InvitedShape(Shape):
 
     name: str
     code: str
+
+
+class WaitingShape(Shape):
+    """Who has a code, and has not joined with it yet."""
+
+    name: str
+    role: Literal["admin", "party", "reader"]
+    until: str
+    """The last day on which it is good."""
 
 
 class RevocationShape(Shape):

@@ -108,6 +108,13 @@ class Database:
             with connection.begin():
                 yield connection
 
+    def session(self) -> Connection:
+        """A connection of one's own, without transactions, until it is closed."""
+        with self._telling():
+            connection = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            connection.detach()
+            return connection
+
     def forget(self, table: str) -> None:
         """Leave as little as can be of rows that were erased. What somebody else is reading stays
         until the next time; so does all of it if the database does not answer.

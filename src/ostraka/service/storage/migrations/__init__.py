@@ -17,7 +17,7 @@ from sqlalchemy import Connection, inspect
 from ostraka.errors import StateError
 from ostraka.service.storage.database import Database, take_turns
 
-__all__ = ["check_version", "is_empty", "migrate", "version"]
+__all__ = ["check_version", "is_current", "is_empty", "migrate", "version"]
 
 
 def migrate(database: Database) -> tuple[str | None, str]:
@@ -44,6 +44,12 @@ def check_version(database: Database) -> None:
             "Make a backup, stop all of its services, and run ostraka serve with the same options "
             "and the word migrate after them: ostraka serve migrate.",
         )
+
+
+def is_current(database: Database) -> bool:
+    """Whether the tables are of this version."""
+    with database.read() as connection:
+        return version(connection) == _head()
 
 
 def is_empty(database: Database) -> bool:
