@@ -96,6 +96,9 @@ def publish(
         certificate = poll.certificate(tally.n_parties, tally.n_units)
         mechanism = poll.mechanism(tally.n_units)
         book = None if isinstance(source, Rehearsal) else _open(ledger, poll)
+        if poll.is_sealed and book is None and not isinstance(source, Rehearsal):
+            allowed = "one, for a poll with a trustee: two answers would be two releases"
+            raise ParameterError("ledger", got=None, allowed=allowed)
     if isinstance(source, Rehearsal):
         return _draw(poll, tally, mechanism, certificate, source)
     if certificate.randomness != FROM_THE_SYSTEM:
@@ -151,6 +154,8 @@ def resume(
     if book is None:
         return None
     for charge in reversed(earlier_charges(poll, tally, book)):
+        if charge.certificate != _digest_for(poll, tally, charge):
+            continue  # for other persons than those who are counted now
         noisy = book.drawn(charge) if lost or charge.is_open else None
         if noisy is None:
             continue
@@ -192,16 +197,27 @@ def earlier_charges(
 ) -> list[Charge]:
     """What the ledger has charged for this very poll, released or not.
 
-    A ledger keeps digests of certificates, and a certificate names its poll and its numbers of
-    parties and persons. The number of parties stands beside each charge; the number of persons does
-    not, so where persons are protected only charges for as many as there are now are found.
+    A charge's note names its poll. (Of earlier versions it does not; there the certificate does,
+    whose digest is kept, for as many parties as stand beside the charge, and as many persons as
+    there are now.)
     """
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    history, of_persons = book.history(), poll.promise.protects == "person"
-    least = 1 if of_persons else poll.promise.least_parties
-    numbers = {entry.n_parties for entry in history if entry.n_parties >= least}
-    digests = {n: poll.certificate(n, tally.n_units).digest for n in numbers}
-    return [entry for entry in history if entry.certificate == digests.get(entry.n_parties, "")]
+    mark = _mark(poll)
+    return [
+        entry
+        for entry in book.history()
+        if entry.note.endswith(mark) or entry.certificate == _digest_for(poll, tally, entry)
+    ]
+
+
+def _digest_for(poll: Poll, tally: Tally, entry: Charge) -> str:
+    """Of the certificate that this poll would have for a charge's number of parties."""
+    of_persons = poll.promise.protects == "person"
+    if entry.n_parties < (1 if of_persons else poll.promise.least_parties):
+        return ""
+    if of_persons and tally.n_units < 1:
+        return ""
+    return poll.certificate(entry.n_parties, tally.n_units).digest
 
 
 def _hider(poll: Poll, tally: Tally, mechanism: Mechanism, source: Entropy) -> Callable[[], Exact]:
@@ -322,7 +338,13 @@ def _evaluate(judged: Release | Rehearsed, certificate: Certificate, mean: Array
 
 
 def _note(poll: Poll) -> str:
-    return f"{poll.method.name}: {poll.title}" if poll.title else poll.method.name
+    """What people read of a charge; its end says which poll it was for."""
+    what = f"{poll.method.name}: {poll.title}" if poll.title else poll.method.name
+    return f"{what}{_mark(poll)}"
+
+
+def _mark(poll: Poll) -> str:
+    return f" [poll {poll.digest[:16]}]"
 
 
 def _settle(book: Ledger, charge: Charge, release: Release | Evaluation) -> None:

@@ -24,6 +24,7 @@ from ostraka.release.certificate import Certificate
 from ostraka.release.evaluation import Evaluation
 from ostraka.release.model import LinearModel
 from ostraka.release.outlook import Outlook
+from ostraka.sealing import Servers
 from ostraka.solve.losses import Array
 from ostraka.tally import Tally
 from tests.mechanism.worlds import unit_rows
@@ -55,20 +56,24 @@ class Case:
         features = unit_rows(np.random.default_rng(seed), N, D) * EXTENTS
         return AuxiliarySet(features, tuple(range(self.n_classes)))
 
-    def options(self, auxiliary: AuxiliarySet, protects: str = "party") -> dict[str, Any]:
+    def options(
+        self, auxiliary: AuxiliarySet, protects: str = "party", servers: Servers | None = None
+    ) -> dict[str, Any]:
         heeded = CATALOGUE[self.method].options
         known: dict[str, Any] = {
             "samples_each": 4,
             "shift": self.shift or None,
             "calibration": self.calibration,
             "lambda_": None if self.ours else 0.01,
-            "start": self.start(auxiliary, protects) if self.method == "refine" else None,
+            "start": self.start(auxiliary, protects, servers) if self.method == "refine" else None,
         }
         return {name: value for name, value in known.items() if name in heeded}
 
-    def start(self, auxiliary: AuxiliarySet, protects: str) -> Release:
+    def start(
+        self, auxiliary: AuxiliarySet, protects: str, servers: Servers | None = None
+    ) -> Release:
         """Of more than two classes it says how good it is, and that they overlap."""
-        plain = _start(auxiliary, protects)
+        plain = _start(auxiliary, protects, servers=servers)
         if self.n_classes == 2:
             return plain
         return replace(plain, outlook=Outlook(accuracy=0.6, off=0.05))
@@ -85,7 +90,7 @@ class Case:
             "delta": self.delta,
             "parties": M,
             "keep_back": self.keep_back,
-            **self.options(public, changes.get("protects", "party")),
+            **self.options(public, changes.get("protects", "party"), changes.get("servers")),
             **changes,
         }
         return Poll.create(public, method=self.method, **given)
@@ -105,7 +110,10 @@ def _first(n_classes: int) -> Poll:
 
 
 def _start(
-    auxiliary: AuxiliarySet, protects: str = "party", keep_back: int | None = None
+    auxiliary: AuxiliarySet,
+    protects: str = "party",
+    keep_back: int | None = None,
+    servers: Servers | None = None,
 ) -> Release:
     """A release whose model is about half right."""
     of_persons = protects == "person"
@@ -116,6 +124,7 @@ def _start(
         parties=None if of_persons else M,
         persons=M if of_persons else None,
         protects=protects,
+        servers=servers,
     )
     K = auxiliary.n_classes
     drawn = np.random.default_rng(5).standard_normal((auxiliary.n_features, K))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from tests.laws.sealed import (
     send_plain,
     servers_with,
 )
+from tests.sealing.made import SERVERS
 
 sealable = pytest.mark.parametrize("case", SEALABLE, ids=str)
 
@@ -120,8 +122,6 @@ def test_either_noise_is_the_whole_noise(case: Case) -> None:
     if mechanism.delta == 0.0:
         assert scale * Fraction(poll.promise.epsilon) >= Fraction(mechanism.sensitivity)
     assert one.law == mechanism.law
-    from dataclasses import replace
-
     alone = replace(mechanism, n_noises=1)
     assert mechanism.deviation == pytest.approx(np.sqrt(2.0) * alone.deviation)
 
@@ -189,3 +189,42 @@ def test_laws_are_all_there_are() -> None:
     assert set(get_args(Law)) == {UnitL2, DiscreteLaplace, RoundedGaussian}
     for law in get_args(Law):
         assert len(law(scale=3.0, dimension=4).noise(Entropy())) == 4
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_sealed_second_round_rests_on_the_same_two_servers(n_classes: int) -> None:
+    """Else its certificate would add up what somebody could read in the clear."""
+    case = Case("refine", n_classes)
+    assert sealed_poll(case).certificate(M).servers == SERVERS.names
+    public = case.auxiliary()
+    first = Case("moments", n_classes).poll()
+    model = first.model(np.zeros(first.mechanism(M).dimension), first.mechanism(M))
+    start = Release(model=model, certificate=first.certificate(M))
+    with pytest.raises(ParameterError, match="same coordinator and trustee"):
+        Poll.create(public, method="refine", epsilon=1.0, parties=M, start=start, servers=SERVERS)
+
+
+def test_moments_of_votes_and_servers_go_together() -> None:
+    """Ballots cannot be added up by two servers; moments can be checked by none."""
+    plain, sealed = (Case("consensus", 3).poll(**more) for more in ({}, {"servers": SERVERS}))
+    with pytest.raises(ParameterError, match="parties send ballots that"):
+        replace(sealed, method=plain.method)
+    with pytest.raises(ParameterError, match="coarse"):
+        replace(plain, method=sealed.method)
+
+
+@sealable
+def test_a_party_looks_at_its_own_vector_before_it_seals_it(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can, afterwards. The mutant computes vectors that are too long."""
+    poll = sealed_poll(case)
+    real = type(poll.method).contribute
+
+    def longer(self: object, parties: object, work: object) -> object:
+        for names, units in real(self, parties, work):
+            yield names, units + 2 * poll.domain.length  # type: ignore[union-attr]
+
+    monkeypatch.setattr(type(poll.method), "contribute", longer)
+    with pytest.raises(InputError, match="outside the"):
+        poll.contribute(*case.world()[0], "a")

@@ -327,7 +327,7 @@ def test_a_ledger_charges_the_evaluation_alone(tmp_path: Path) -> None:
     found = publish(asked, in_process(asked, case.world()), ledger=ledger)
     assert str(ledger.spent("0")) == "ε=3"
     assert ledger.history()[-1].digest == found.evaluations[-1].digest
-    assert ledger.history()[-1].note == "evaluation: good?"
+    assert ledger.history()[-1].note.startswith("evaluation: good? [poll ")
     with pytest.raises(BudgetError, match="Nothing was drawn and nothing was spent"):
         publish(asked, in_process(asked, case.world()), ledger=ledger)
 

@@ -35,7 +35,9 @@ def test_one_server_is_not_two() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "a\nb", "x" * 101, "\x1b[31m"], ids=["empty", "lines", "long", "colours"]
+    "name",
+    ["", "a\nb", "x" * 101, "\x1b[31m", "University (ed25519:AAAA)", "Ed25519:AAAA", "St. Mary ("],
+    ids=["empty", "lines", "long", "colours", "a key", "part of one", "brackets"],
 )
 def test_names_that_no_screen_shows_as_they_are(name: str) -> None:
     with pytest.raises(ParameterError):
@@ -66,3 +68,18 @@ def test_what_is_no_file_of_one() -> None:
             Card.from_bytes(changed)
     with pytest.raises(FormatError):
         Servers.from_json({"coordinator": {}})
+
+
+def test_a_card_has_one_form() -> None:
+    data = SERVERS.trustee.to_bytes()
+    for other in (data + b" ", data.replace(b",", b", ", 1)):
+        with pytest.raises(FormatError, match="another form"):
+            Card.from_bytes(other)
+
+
+def test_nothing_is_sealed_to_a_key_that_no_program_makes() -> None:
+    from ostraka.sealing import Sealed
+    from tests.sealing.test_envelope import PURPOSE
+
+    with pytest.raises(FormatError, match="nothing can be sealed"):
+        Sealed.to(bytes(32), b"message", PURPOSE)

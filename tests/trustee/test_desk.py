@@ -79,7 +79,7 @@ def test_an_older_memory_does_not_let_it_draw_again(made: Made) -> None:
     """Its ledger knows what was answered, too."""
     made.desk.answer(made.request)
     (made.desk.folder / "answers.db").unlink()
-    Memory.create(made.desk.folder / "answers.db")
+    Memory.create(made.desk.folder / "answers.db", made.desk.card.key)
     with pytest.raises(StateError, match="once for each poll"):
         made.desk.answer(others(made))
     assert draws(made.desk) == 1
@@ -260,7 +260,7 @@ def test_whoever_cannot_pay_stops_it_before_it_is_frozen(made: Made) -> None:
 def test_too_few_halves_open(made: Made) -> None:
     """All are sealed to another trustee's key under this one's name; nothing was frozen."""
     request = made.request
-    entries = [type(e)(e.party, e.persons, bytes(80)) for e in request.entries]
+    entries = [type(e)(e.party, e.persons, bytes(80), e.digest) for e in request.entries]
     rubbish = Request.sign(made.poll, entries, COORDINATOR)
     with pytest.raises(TooFewPartiesError, match="Nothing was drawn and nothing was spent"):
         made.desk.answer(rubbish)
@@ -295,3 +295,41 @@ def test_a_memory_that_is_missing_or_damaged(made: Made) -> None:
     with pytest.raises(LedgerError, match="cannot be used"):
         made.desk.answer(made.request)
     assert draws(made.desk) == 0
+
+
+def test_a_key_without_its_memory_answers_nothing(made: Made, tmp_path: Path) -> None:
+    """Somebody who has kept a copy of the key, and made another folder for it."""
+    made.desk.answer(made.request)
+    fresh = tmp_path / "fresh"
+    Desk.create(fresh, "Fresh", Budget(epsilon=1000.0, delta=0.5))
+    for name in ("trustee.key", "trustee.card"):
+        (fresh / name).write_bytes((made.desk.folder / name).read_bytes())
+    with pytest.raises(LedgerError, match="belongs to another key"):
+        Desk.at(fresh)
+
+
+def test_accounts_that_have_forgotten_an_answer(made: Made) -> None:
+    made.desk.answer(made.request)
+    for path in made.desk.folder.glob("ledger.db*"):
+        path.unlink()
+    Ledger.create(made.desk.folder / "ledger.db", Budget(epsilon=1000.0, delta=0.5))
+    with pytest.raises(LedgerError, match="has forgotten the charge"):
+        Desk.at(made.desk.folder)
+
+
+def test_a_request_for_others_does_not_freeze_a_poll_that_the_ledger_knows(made: Made) -> None:
+    """With a memory that was lost: the right request must still be answered."""
+    answer = made.desk.answer(made.request)
+    (made.desk.folder / "answers.db").unlink()
+    Memory.create(made.desk.folder / "answers.db", made.desk.card.key)
+    with pytest.raises(StateError):
+        made.desk.answer(others(made))
+    assert made.desk.memory.frozen(made.poll.digest) is None
+    assert (made.desk.answer(made.request).share == answer.share).all()
+
+
+def test_a_folder_that_others_could_read(tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir(mode=0o755)
+    Desk.create(folder, "Desk", Budget(epsilon=1.0))
+    assert folder.stat().st_mode & 0o077 == 0

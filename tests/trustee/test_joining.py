@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,12 +12,16 @@ from ostraka.errors import (
     InputError,
     KeyMismatchError,
     OtherPollError,
+    ParameterError,
     SealError,
     SignatureError,
     StateError,
     TooFewPartiesError,
 )
-from ostraka.publishing import publish
+from ostraka.ledger import Budget, Ledger
+from ostraka.party.contribution import Contribution
+from ostraka.poll import Poll
+from ostraka.publishing import earlier_charges, publish
 from ostraka.release import Release
 from ostraka.trustee import Answer, Asking, Joining, Request
 from tests.laws.cases import M
@@ -32,7 +37,9 @@ def broken(made: Made, place: int, at: int) -> None:
     made.sent[place] = replace(made.sent[place], values=values)
 
 
-def test_a_half_that_the_trustee_cannot_open_falls_out_on_both_sides(made: Made) -> None:
+def test_a_half_that_the_trustee_cannot_open_falls_out_on_both_sides(
+    made: Made, tmp_path: Path
+) -> None:
     broken(made, 2, 60)
     request = made.request
     assert len(request.entries) == M, "the coordinator cannot see it"
@@ -47,7 +54,8 @@ def test_a_half_that_the_trustee_cannot_open_falls_out_on_both_sides(made: Made)
             joining.add(given)
     tally = joining.tally()
     assert tally.names == [str(j) for j in range(M) if j != 2]
-    release = publish(made.poll, tally)
+    book = Ledger.create(tmp_path / "b.db", Budget(epsilon=5.0))
+    release = publish(made.poll, tally, ledger=book)
     assert isinstance(release, Release)
     assert release.certificate.parties == M - 1
     (charge,) = made.desk.ledger.history()
@@ -152,3 +160,48 @@ def test_another_poll(made: Made, tmp_path_factory: pytest.TempPathFactory) -> N
     with pytest.raises(InputError, match="names another trustee"):
         made.desk.answer(request)
     assert isinstance(request, Request)
+
+
+def test_without_a_ledger_nothing_is_released(made: Made) -> None:
+    """A trustee that answers twice would have two draws of the coordinator's noise."""
+    tally = join(made.poll, made.request, made.desk.answer(made.request), made.sent)
+    with pytest.raises(ParameterError, match=r"ledger is missing.*Nothing was drawn"):
+        publish(made.poll, tally)
+
+
+def of_persons(made: Made) -> tuple[Poll, list[Contribution]]:
+    """Three holders of some persons each."""
+    servers = made.poll.promise.servers
+    poll = CASE.poll(servers=servers, protects="person", parties=None, persons=20, title="Persons")
+    rows, labels = CASE.world()[4]
+    names = [f"p{i % 5}" for i in range(len(labels))]
+    return poll, [poll.contribute(rows, labels, holder, persons=names) for holder in "abc"]
+
+
+def test_a_second_answer_is_no_second_release_of_persons_either(made: Made, tmp_path: Path) -> None:
+    """However many persons a dishonest trustee leaves out: the charge names its poll."""
+    poll, sent = of_persons(made)
+    request = ask(poll, sent)
+    book = Ledger.create(tmp_path / "b.db", Budget(epsilon=5.0), "person")
+    zeros = np.zeros(poll.domain.dimension, dtype=np.uint64)
+    for left_out in ((), ("a",), ("b",)):
+        answer = Answer.sign(request, left_out, zeros, made.desk.secret)
+        tally = join(poll, request, answer, [each for each in sent if each.party not in left_out])
+        assert len(earlier_charges(poll, tally, book)) == (0 if not left_out else 1)
+        if not left_out:
+            publish(poll, tally, ledger=book)
+
+
+def test_what_was_changed_after_the_request_does_not_count(made: Made) -> None:
+    """Not the coordinator's half, nor how many persons there are."""
+    poll, sent = of_persons(made)
+    request = ask(poll, sent)
+    zeros = np.zeros(poll.domain.dimension, dtype=np.uint64)
+    answer = Answer.sign(request, (), zeros, made.desk.secret)
+    other = poll.contribute(*CASE.world()[4], "a", persons=list(range(30)))
+    swapped = other.values.copy()
+    swapped[:80] = sent[0].values[:80]
+    for changed in (replace(other, values=swapped), replace(sent[0], n_persons=1_000_000)):
+        joining = Joining(poll, request, answer, COORDINATOR)
+        with pytest.raises(InputError, match="was not in the request"):
+            joining.add(changed)

@@ -88,7 +88,7 @@ def test_persons_are_in_it_where_they_are_protected() -> None:
     assert all(each.kind is Kind.SEALED_SUM for each in sent)
     request = ask(poll, sent)
     assert [entry.persons for entry in request.entries] == [5, 5]
-    without = [Entry(entry.party, None, entry.envelope) for entry in request.entries]
+    without = [Entry(entry.party, None, entry.envelope, entry.digest) for entry in request.entries]
     with pytest.raises(FormatError, match="is damaged"):
         Request.sign(poll, without, COORDINATOR)
 

@@ -137,7 +137,7 @@ def release(
         check_place(out, key, secret, force=force, others=(file, ledger))
     poll = _attach_private(Poll.load(file), auxiliary)
     console = Console(highlight=False, soft_wrap=True)
-    check_given(poll, secret, request, answer)
+    check_given(poll, secret, request, answer, ledger)
     tally = Tally(poll)
     if secret is not None and poll.is_sealed:
         place = None if check and answer is None else request

@@ -50,7 +50,11 @@ def read_servers(
 
 
 def check_given(
-    poll: Poll, secret: SecretKey | None, request: Path | None, answer: Path | None
+    poll: Poll,
+    secret: SecretKey | None,
+    request: Path | None,
+    answer: Path | None,
+    ledger: Path | None,
 ) -> None:
     """Refuse what goes with another kind of poll."""
     from ostraka.errors import ParameterError
@@ -62,6 +66,9 @@ def check_given(
         raise ParameterError(name, got=str(given), allowed=allowed)
     if poll.is_sealed and secret is None:
         raise ParameterError("--key", got=None, allowed="the coordinator's, which opens its half")
+    if answer is not None and ledger is None:
+        allowed = "the accounts: a poll with a trustee is released once (ostraka ledger init)"
+        raise ParameterError("--ledger", got=None, allowed=allowed)
     if answer is not None and request is None:
         raise ParameterError("--request", got=None, allowed="the one that this is the answer to")
 

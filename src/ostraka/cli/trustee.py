@@ -75,9 +75,9 @@ def init(
     print_answers(
         {
             "You are": str(desk.card),
-            "Wrote": f"{folder}, which only you can read. Keep a copy of trustee.key in a safe "
-            "place: without it, polls that wait for you are lost. Never put back an older copy "
-            "of the rest: it holds what you have answered.",
+            "Wrote": f"{folder}, which only you can read. Use it on one machine, and never put "
+            "back an older copy: it holds what you have answered. If it is lost, make another "
+            "trustee; polls that wait for this one end without a release.",
             "What next?": f"Publish your key where people know that it is yours, and give "
             f"{folder / 'trustee.card'} to coordinators: ostraka poll create ... --trustee "
             "trustee.card",

@@ -160,12 +160,6 @@ class _Minimiser:
     def mechanism(self, promise: Promise, n_units: int) -> Mechanism:
         """ℓ2 noise for the smallest of the bounds that hold, on a grid of its own."""
         n_units = promise.check_units(n_units)
-        if promise.servers is not None:
-            allowed = (
-                f"none for method {self.name!r}, which puts its noise on a minimiser that one "
-                'server must see; or "auto", "cells", "moments", "refine", "avg", "consensus"'
-            )
-            raise ParameterError("servers", got=str(promise.servers.trustee), allowed=allowed)
         coordinates, tolerance = self.coordinates, self.tolerance
         entries = self._entries(n_units, tolerance, coordinates)
         best = min(entries, key=lambda own: own.bound + own.solver + own.rounding)

@@ -16,6 +16,7 @@ from ostraka.errors import FormatError, ParameterError, naming_file, printable
 from ostraka.files import read_regular, write_new
 from ostraka.sealing.envelope import PUBLIC_BYTES, Opener
 from ostraka.signing import PublicKey, SecretKey
+from ostraka.signing.keys import PREFIX
 from ostraka.signing.statement import statement
 from ostraka.tensors import canonical_json, parse_json
 
@@ -40,6 +41,9 @@ class Card:
     def __post_init__(self) -> None:
         if not printable("name", self.name, LONGEST_NAME):
             raise ParameterError("name", got="", allowed="how people call the server")
+        if PREFIX in self.name.casefold() or set(self.name) & set("()"):
+            allowed = "one that cannot pass for a key: people compare the key behind it"
+            raise ParameterError("name", got=self.name, allowed=allowed)
         if len(self.sealing) != PUBLIC_BYTES:
             raise FormatError(WHAT, f"its sealing key has not {PUBLIC_BYTES} bytes")
         self.key.check(self.signature, _stated(self.name, self.sealing), what=WHAT)
@@ -87,7 +91,10 @@ class Card:
         held = parse_json(data.decode("utf-8", "replace"), WHAT)
         if held.pop("ostraka", None) != FORMAT:
             raise FormatError(WHAT, f"it is not of the form {FORMAT!r}")
-        return cls.from_json(held)
+        made = cls.from_json(held)
+        if made.to_bytes() != data:
+            raise FormatError(WHAT, "it is written in another form")
+        return made
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write it, for everybody."""

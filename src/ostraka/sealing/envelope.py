@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
-from ostraka.errors import SealError
+from ostraka.errors import FormatError, SealError
 from ostraka.signing import SecretKey
 from ostraka.signing.statement import statement
 
@@ -61,7 +61,12 @@ class Sealed:
     @staticmethod
     def to(public: bytes, message: bytes, purpose: Purpose) -> bytes:
         """An envelope for the server with this key."""
-        sealed: bytes = _suite().encrypt(message, _read_public(public), info=purpose.to_bytes())
+        try:
+            sealed: bytes = _suite().encrypt(message, _read_public(public), info=purpose.to_bytes())
+        except ValueError:  # a key of small order, that no program makes
+            raise FormatError(
+                "card", f"nothing can be sealed to the {purpose.role}'s key"
+            ) from None
         return sealed
 
 

@@ -47,7 +47,7 @@ from ostraka.signing import Signature
 from ostraka.tally import Tally
 from ostraka.trustee import Joining
 
-__all__ = ["ask_anew", "finish", "freeze", "manifest", "release", "tell_trouble", "unfinished"]
+__all__ = ["finish", "freeze", "manifest", "release", "tell_trouble", "unfinished"]
 
 
 def freeze(service: Service, by: Who, digest: str, *, leave_out: Iterable[Any] = ()) -> None:
@@ -158,13 +158,6 @@ def tell_trouble(service: Service, digest: str, told: str) -> None:
     of_closed = and_(tables.poll.c.digest == digest, tables.poll.c.state == "closed")
     with service.database.write() as connection:
         connection.execute(update(tables.poll).where(of_closed).values(trouble=told))
-
-
-def ask_anew(service: Service, digest: str) -> None:
-    """Forget why a release was not made: somebody has done something about it."""
-    with service.database.write() as connection:
-        of_poll = update(tables.poll).where(tables.poll.c.digest == digest)
-        connection.execute(of_poll.values(trouble=None))
 
 
 def _wait_for_charges(connection: Any) -> None:

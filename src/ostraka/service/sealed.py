@@ -22,9 +22,13 @@ from ostraka.service.storage import contributions, tables
 from ostraka.trustee import Answer, Asking, Request
 from ostraka.trustee.request import servers_of
 
-__all__ = ["find", "largest", "request", "take_answer"]
+__all__ = ["WaitingError", "find", "largest", "request", "take_answer"]
 
 HEADER: Final = 2**20
+
+
+class WaitingError(StateError):
+    """A closed poll whose trustee has not answered yet: nothing is wrong with it."""
 
 
 def request(service: Service, digest: str, who: Who) -> bytes:
@@ -48,7 +52,7 @@ def largest(service: Service, digest: str) -> int:
     with service.database.read() as connection:
         found = polls.look(connection, digest)
         n_parties, _ = contributions.count(connection, found.id)
-    return HEADER + 8 * poll.domain.dimension + 8 * LONGEST_NAME * n_parties
+    return HEADER + 8 * poll.domain.dimension + 14 * LONGEST_NAME * n_parties
 
 
 def take_answer(service: Service, by: Who, digest: str, content: bytes) -> None:
@@ -81,7 +85,7 @@ def find(
     """What was asked and answered, or an error that says that the poll waits for it."""
     content = _kept(connection, poll_id)
     if content is None:
-        raise StateError(
+        raise WaitingError(
             f"This poll waits for the answer of its trustee, {servers_of(poll).trustee}.",
             "ostraka close ADDRESS --request FILE writes what it is asked; with --answer FILE it "
             "goes on.",

@@ -14,7 +14,9 @@ Guarantee (desk.proof.md): for each poll there is one set of parties and one dra
 is asked, how often, and whatever crashes. What is shown has all the noise that the poll promises.
 
     file          in the trustee's folder
-    trustee.key   the secret key; without it, polls that wait for this trustee are lost, safely
+    trustee.key   the secret key; without it, polls that wait for this trustee are lost, safely. It
+                  is of use with the rest of this very folder alone: whoever has a key and has
+                  forgotten what was answered could answer twice
     trustee.card  for coordinators
     ledger.db     accounts of its own
     answers.db    what was asked and answered
@@ -31,6 +33,7 @@ import numpy as np
 
 from ostraka.errors import (
     InputError,
+    LedgerError,
     ParameterError,
     RehearsalError,
     SealError,
@@ -84,10 +87,11 @@ class Desk:
         if any(folder.iterdir()):
             allowed = "a folder that is not there yet, or empty: nothing in it is replaced"
             raise ParameterError("folder", got=str(folder), allowed=allowed)
+        folder.chmod(0o700)  # also one that was there, and empty
         secret = SecretKey.create()
         card = Card.of(name, secret)
         Ledger.create(folder / LEDGER, budget, protects)
-        Memory.create(folder / MEMORY)
+        Memory.create(folder / MEMORY, secret.public)
         card.save(folder / CARD)
         secret.save(folder / KEY)
         return cls.at(folder)
@@ -105,7 +109,10 @@ class Desk:
             raise InputError(
                 f"The card in {folder} is not that of its key.", "Put back the one that was there."
             )
-        return cls(folder, secret, card, Ledger(folder / LEDGER), Memory(folder / MEMORY))
+        memory = Memory(folder / MEMORY, secret.public)
+        made = cls(folder, secret, card, Ledger(folder / LEDGER), memory)
+        made._check_accounts()
+        return made
 
     def open(self, request: Request, watch: Watch | None = None) -> Opened:
         """Open everybody's envelope, and check what can be checked before anything is drawn."""
@@ -159,14 +166,10 @@ class Desk:
 
     def _make(self, request: Request, opened: Opened) -> Answer:
         """The answer of what was drawn for this request, now or before a crash."""
-        start = f"poll {request.poll.digest}, request "
-        note = start + request.digest
-        before = [one for one in self.ledger.history() if one.note.startswith(start)]
-        if any(one.note != note for one in before):  # somebody has put back an older memory
-            raise _answered(request.poll)
-        charge = before[-1] if before else None
+        charge = self._charged(request.poll, request.digest)
         drawn = None if charge is None else self.ledger.drawn(charge)
         if charge is None or drawn is None:
+            note = _note(request.poll.digest, request.digest)
             charge, drawn = self._charge(request.poll, opened, note)
         share = np.array(drawn, dtype=np.uint64)
         answer = Answer.sign(request, opened.left_out, share, self.secret)
@@ -197,6 +200,28 @@ class Desk:
     def _check_unasked(self, poll: Poll, digest: str) -> None:
         if self.memory.frozen(poll.digest) not in (None, digest):
             raise _answered(poll)
+        self._charged(poll, digest)
+
+    def _charged(self, poll: Poll, request: str) -> Charge | None:
+        """The charge for a request, if there is one; refuses a poll that has one for another.
+
+        So a trustee whose memory is an older one does not answer twice all the same.
+        """
+        before = [one for one in self.ledger.history() if one.note.startswith(_note(poll.digest))]
+        if any(one.note != _note(poll.digest, request) for one in before):
+            raise _answered(poll)
+        return before[-1] if before else None
+
+    def _check_accounts(self) -> None:
+        """Refuse accounts that have forgotten what was answered."""
+        notes = {one.note.partition(", ")[0] for one in self.ledger.history()}
+        forgotten = [poll for poll in self.memory.answered() if f"poll {poll}" not in notes]
+        if forgotten:
+            raise LedgerError(
+                str(self.folder / LEDGER),
+                f"has forgotten the charge for the poll {forgotten[0][:12]}..., which was answered",
+                "Put back the one that belongs to this folder.",
+            )
 
 
 @final
@@ -206,6 +231,10 @@ class _Answered:
 
     digest: str
     certificate: Certificate
+
+
+def _note(poll: str, request: str = "") -> str:
+    return f"poll {poll}, request {request}"
 
 
 def _answered(poll: Poll) -> StateError:

@@ -13,7 +13,7 @@ from typing import final
 
 from ostraka.errors import InputError, KeyMismatchError, StateError
 from ostraka.party.contribution import Contribution
-from ostraka.party.sealed import open_share, seed_of
+from ostraka.party.sealed import open_share
 from ostraka.poll import Poll
 from ostraka.sealing import Opener
 from ostraka.signing import SecretKey
@@ -49,7 +49,7 @@ class Asking:
         if given.party in self._entries:
             raise InputError(f"Party {given.party} is in already.", "A party contributes once.")
         open_share(given, self._opener, self._poll.domain.dimension)
-        self._entries[given.party] = Entry(given.party, given.n_persons, seed_of(given))
+        self._entries[given.party] = Entry.of(given)
 
     def request(self) -> Request:
         """The request for all of them; too few are refused."""
@@ -97,7 +97,7 @@ class Joining:
                 "It can take part in the next poll.",
             )
         asked = self._expected.get(given.party)
-        if asked is None or not given.is_sealed or seed_of(given) != asked.envelope:
+        if asked is None or not given.is_sealed or Entry.of(given) != asked:
             raise InputError(
                 f"This contribution of party {given.party} was not in the request to the trustee.",
                 "The request is frozen: what came later, or was changed, does not count.",

@@ -1,5 +1,7 @@
 """What a trustee remembers: which request each poll is frozen for, and what was answered.
 
+The file knows whose it is: it serves one key alone.
+
 Guarantee: a poll has one request for ever, from the moment that `turn` has begun; and one answer,
 from the moment that it was kept. Two processes take turns. What was kept is on the disk.
 """
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Final, Self, final
 
 from ostraka.errors import LedgerError
+from ostraka.signing import PublicKey
 
 __all__ = ["Kept", "Memory"]
 
@@ -21,6 +24,7 @@ MARK: Final = 0x4F737441  # "OstA"
 _TABLE: Final = (
     "CREATE TABLE answer (poll TEXT PRIMARY KEY, request TEXT NOT NULL, answer BLOB) STRICT"
 )
+_OWNER: Final = "CREATE TABLE owner (public_key BLOB NOT NULL) STRICT"
 _NEVER: Final = """CREATE TRIGGER never_another BEFORE UPDATE ON answer
 WHEN OLD.request <> NEW.request OR OLD.poll <> NEW.poll OR OLD.answer IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'a poll has one request and one answer'); END"""
@@ -47,20 +51,22 @@ class Kept:
 class Memory:
     """A file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, key: PublicKey) -> None:
+        self.path, self._key = path, key
 
     @classmethod
-    def create(cls, path: Path) -> Self:
-        """A new one."""
+    def create(cls, path: Path, key: PublicKey) -> Self:
+        """A new one, for whoever has this key."""
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(_TABLE)
             connection.execute(_NEVER)
+            connection.execute(_OWNER)
+            connection.execute("INSERT INTO owner VALUES (?)", (key.raw,))
             connection.execute(f"PRAGMA application_id = {MARK}")
             connection.execute("COMMIT")
         path.chmod(0o600)
-        return cls(path)
+        return cls(path, key)
 
     def frozen(self, poll: str) -> str | None:
         """The digest of the request that a poll is frozen for."""
@@ -68,6 +74,12 @@ class Memory:
             query = "SELECT request FROM answer WHERE poll = ?"
             found = connection.execute(query, (poll,)).fetchone()
         return None if found is None else str(found[0])
+
+    def answered(self) -> list[str]:
+        """The polls that have an answer."""
+        with self._opened() as connection:
+            query = "SELECT poll FROM answer WHERE answer IS NOT NULL"
+            return [poll for (poll,) in connection.execute(query)]
 
     def knows(self, poll: str) -> bool:
         """Whether it is frozen."""
@@ -100,10 +112,13 @@ class Memory:
             with contextlib.closing(
                 sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
             ) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA synchronous = EXTRA")
                 (mark,) = connection.execute("PRAGMA application_id").fetchone()
                 if mark != MARK:
                     raise sqlite3.DatabaseError("it is another database")
+                (owner,) = connection.execute("SELECT public_key FROM owner").fetchone()
+                if owner != self._key.raw:
+                    raise sqlite3.DatabaseError("it belongs to another key")
                 yield connection
         except sqlite3.Error as error:
             remedy = "Look at the disk, and at who else uses the folder; then try again."

@@ -6,6 +6,7 @@
     ends        where each of them ends
     persons     how many persons each has, where persons are protected
     envelopes   what each has sealed to the trustee, a row each
+    digests     sha256 of each contribution as it was when this was made, a row each
 
     metadata    `ostraka-request`: 1; `signature`: by the coordinator that the poll names
 
@@ -23,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ostraka.errors import FormatError, InputError
+from ostraka.party.contribution import Contribution
 from ostraka.party.names import canonical
-from ostraka.party.sealed import FOR_TRUSTEE
+from ostraka.party.sealed import FOR_TRUSTEE, seed_of
 from ostraka.poll import Poll
 from ostraka.public.promise import MOST_PARTIES
 from ostraka.sealing import Servers
@@ -36,6 +38,8 @@ __all__ = ["Entry", "Request", "servers_of"]
 
 FORMAT: Final = "1"
 WHAT: Final = "request"
+NAMED: Final = ("poll", "names", "envelopes", "digests")
+DIGEST_BYTES: Final = 32
 
 
 @final
@@ -46,6 +50,14 @@ class Entry:
     party: str
     persons: int | None
     envelope: bytes = field(repr=False)
+    digest: bytes = field(repr=False)
+    """Of the whole contribution: both halves of what is counted were sent together."""
+
+    @classmethod
+    def of(cls, given: Contribution) -> Self:
+        """What is asked about a contribution."""
+        digest = hashlib.sha256(given.to_bytes()).digest()
+        return cls(given.party, given.n_persons, seed_of(given), digest)
 
 
 @final
@@ -89,6 +101,7 @@ class Request:
             "names": _bytes(b"".join(names)),
             "ends": np.cumsum(sizes, dtype=np.int64),
             "envelopes": _bytes(b"".join(entry.envelope for entry in self.entries)),
+            "digests": _bytes(b"".join(entry.digest for entry in self.entries)),
         }
         if self.poll.promise.protects == "person":
             persons = [entry.persons or 0 for entry in self.entries]
@@ -106,7 +119,7 @@ class Request:
             raise FormatError(WHAT, f"its metadata is not that of a request of format {FORMAT}")
         try:
             signature = bytes.fromhex(metadata["signature"])
-            raw = {name: tensors[name].tobytes() for name in ("poll", "names", "envelopes")}
+            raw = {name: tensors[name].tobytes() for name in NAMED}
             ends = tensors["ends"]
         except (KeyError, ValueError):
             raise FormatError(WHAT, "a part of it is missing") from None
@@ -134,15 +147,16 @@ def _state(poll: Poll, entries: tuple[Entry, ...]) -> bytes:
     found = hashlib.sha256()
     for entry in entries:
         persons = 0 if entry.persons is None else entry.persons + 1
-        framed = entry.party.encode("utf-8"), persons.to_bytes(8, "little"), entry.envelope
-        found.update(statement("entry 1", *framed))
+        framed = entry.party.encode("utf-8"), persons.to_bytes(8, "little")
+        found.update(statement("entry 1", *framed, entry.envelope, entry.digest))
     size = len(entries).to_bytes(8, "little")
     return statement("request 1", bytes.fromhex(poll.digest), size, found.digest())
 
 
 def _check(entry: Entry, poll: Poll) -> None:
     of_persons = poll.promise.protects == "person"
-    if len(entry.envelope) != FOR_TRUSTEE or of_persons is not (entry.persons is not None):
+    sizes = len(entry.envelope), len(entry.digest)
+    if sizes != (FOR_TRUSTEE, DIGEST_BYTES) or of_persons is not (entry.persons is not None):
         raise FormatError(WHAT, f"its entry of party {entry.party} is damaged")
     if poll.roll is not None and entry.party not in poll.roll:
         raise FormatError(WHAT, f"party {entry.party} is not on the poll's roll")
@@ -159,14 +173,17 @@ def _entries(
     whole = len(ends) == 0 or int(ends[-1]) == len(raw["names"])
     if not (in_order and whole and len(counts) == len(ends)):
         raise FormatError(WHAT, "its parts do not fit together")
-    if len(raw["envelopes"]) != FOR_TRUSTEE * len(ends):
-        raise FormatError(WHAT, "it has not one envelope for each party")
+    sizes = {"envelopes": FOR_TRUSTEE, "digests": DIGEST_BYTES}
+    if any(len(raw[name]) != size * len(ends) for name, size in sizes.items()):
+        raise FormatError(WHAT, "it has not one envelope and one digest for each party")
     if not all(n is None or 0 <= n <= MOST_PARTIES for n in counts):
         raise FormatError(WHAT, "a number of persons is impossible")
     entries, start = [], 0
     for place, (end, n) in enumerate(zip(ends.tolist(), counts, strict=True)):
-        envelope = raw["envelopes"][FOR_TRUSTEE * place : FOR_TRUSTEE * (place + 1)]
-        entries.append(Entry(_name(raw["names"][start:end]), n, envelope))
+        envelope, digest = (
+            raw[name][size * place : size * (place + 1)] for name, size in sizes.items()
+        )
+        entries.append(Entry(_name(raw["names"][start:end]), n, envelope, digest))
         start = end
     return tuple(entries)
 

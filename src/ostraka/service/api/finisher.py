@@ -19,6 +19,7 @@ from typing import Final, final
 from ostraka.errors import LedgerError, OstrakaError, ServiceError
 from ostraka.service import closing
 from ostraka.service.api.problems import log_error
+from ostraka.service.sealed import WaitingError
 from ostraka.service.service import Service
 
 __all__ = ["Finisher"]
@@ -77,7 +78,7 @@ class Finisher:
         begun = time.monotonic()
         try:
             closing.finish(self._service, digest, partial(self._wait, begun))
-        except _Stopping:
+        except (_Stopping, WaitingError):  # it waits for its trustee: whoever answers asks again
             pass
         except Exception as error:
             log_error("a release was not finished", error, poll=digest)

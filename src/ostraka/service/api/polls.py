@@ -149,7 +149,6 @@ async def answer_poll(request: Request, who: Admin, digest: Digest) -> PollShape
 
     def take() -> PollShape:
         sealed.take_answer(service, who, digest, content)
-        closing.ask_anew(service, digest)
         request.app.state.finisher.ask(digest)
         return _show(service, digest, who)
 
