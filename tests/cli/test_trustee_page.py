@@ -90,6 +90,9 @@ def test_another_set_of_parties_has_no_answer(folder: Path) -> None:
         assert "never for another set of parties" in refused.stderr
         assert not (folder / "second.answer").exists()
         given = ("--request", "hospital/stay.request", "--answer", "hospital/stay.answer")
+        without = run_command(folder, "release", *words, *given, "--out", "second.ostraka")
+        assert "--ledger is missing" in without.stderr
+        given = (*given, "--ledger", "hospital/budgets.db")
         missing = run_command(folder, "release", *words, *given, "--out", "second.ostraka")
         assert missing.returncode == 28
         assert "has counted party ward-1" in missing.stderr
