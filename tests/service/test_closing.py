@@ -378,7 +378,7 @@ def test_an_old_key_signs_nothing(service: Service) -> None:
     other = SecretKey.create().public.raw
     with service.database.write() as connection:
         connection.execute(update(tables.service).values(public_key=other))
-    with pytest.raises(ServiceError, match="this process has the old one"):
+    with pytest.raises(ServiceError, match="is being given another key"):
         closing.freeze(service, ADMIN, poll.digest)
     assert state_of(service, poll.digest) == "open"
 

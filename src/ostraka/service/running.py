@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Final, Protocol, final
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from ostraka.errors import ServiceError, StateError
 from ostraka.service.settings import Settings
-from ostraka.service.storage.database import Database
+from ostraka.service.storage.database import AGAIN, NO_ANSWER, Database
 
 try:
     import fcntl
@@ -84,7 +84,7 @@ class Running:
                 self._held.release()
                 self._held = None
             if self._held is None:
-                with contextlib.suppress(ServiceError, DBAPIError):
+                with contextlib.suppress(ServiceError, SQLAlchemyError):
                     self._held = _take(self._database, alone=False)
 
 
@@ -176,19 +176,22 @@ class _Session:
             asked = text(f"SELECT pg_try_advisory_{kind}({LOCK})")
             if made._connection.execute(asked).scalar_one():
                 return made
-        except BaseException:
+        except SQLAlchemyError as error:
             made.release()
-            raise
+            raise ServiceError(database.place, NO_ANSWER, AGAIN) from error
         made.release()
         return None
 
     def is_held(self) -> bool:
         try:
             self._connection.execute(text("SELECT 1"))
-        except DBAPIError:
+        except SQLAlchemyError:
             return False
         return True
 
     def release(self) -> None:
-        with contextlib.suppress(DBAPIError):  # it may be lost already
+        with contextlib.suppress(SQLAlchemyError):  # it may be lost already
+            # Else the lock would end a moment after the session is closed here.
+            self._connection.execute(text("SELECT pg_advisory_unlock_all()"))
+        with contextlib.suppress(SQLAlchemyError):
             self._connection.close()
