@@ -77,7 +77,7 @@ def people() -> tuple[pd.DataFrame, pd.DataFrame]:
         har = load("har", DATA)
         train, public = (pd.DataFrame(part.samples[:, :COLUMNS]) for part in (har.train, har.test))
         train["outcome"] = np.array(har.classes)[har.train.labels]
-        train["subject"] = np.asarray(har.train.parties)
+        train["subject"] = np.asarray(har.train.sources)
     else:
         digits = load("digits", DATA)
         train, public = (
