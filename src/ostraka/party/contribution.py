@@ -41,9 +41,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ostraka.errors import FormatError, InputError, ParameterError, naming_file
+from ostraka.errors import FormatError, ParameterError, naming_file
 from ostraka.files import foreign_kind, read_regular, write_new
-from ostraka.party.names import LONGEST_NAME, canonical
+from ostraka.party.names import LONGEST_NAME, canonical, read_canonical
 from ostraka.public.promise import MOST_PARTIES
 
 __all__ = ["HEADER", "Contribution", "Kind", "payload_bytes", "vote_dtype"]
@@ -259,22 +259,12 @@ def _parse_header(data: bytes) -> tuple[dict[str, Any], int]:
         )
     fields = {
         "poll": poll.hex(),
-        "party": _parse_name(data[HEADER.size : HEADER.size + n_name]),
+        "party": read_canonical(data[HEADER.size : HEADER.size + n_name], "contribution"),
         "kind": kind,
         "n_classes": n_classes,
         "n_persons": n_persons if kind in OF_PERSONS else None,
     }
     return fields, size
-
-
-def _parse_name(written: bytes) -> str:
-    try:
-        name = written.decode("utf-8")
-        if canonical(name) == name:
-            return name
-    except (UnicodeDecodeError, InputError):
-        pass
-    raise FormatError("contribution", "the name of its party is not in its canonical form")
 
 
 def _parse_values(kind: Kind, payload: bytes, size: int, n_classes: int) -> NDArray[Any]:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from ostraka.errors import (
+    FormatError,
     InputError,
     ParameterError,
     ShapeError,
@@ -38,7 +39,7 @@ from ostraka.errors import (
     printable,
 )
 
-__all__ = ["canonical", "canonical_each", "canonical_list", "distinct"]
+__all__ = ["canonical", "canonical_each", "canonical_list", "distinct", "read_canonical"]
 
 LONGEST_NAME = 500
 EXACT_WHOLE = 2**53
@@ -75,6 +76,17 @@ def canonical(name: Any) -> str:
         got = f"a number of {whole.bit_length()} bits"
         raise ParameterError("party", got=got, allowed=f"up to {LONGEST_NAME} digits")
     return _fold(str(whole))
+
+
+def read_canonical(written: bytes, what: str) -> str:
+    """A name in a file that came from anyone, which must be in its one form."""
+    try:
+        name = written.decode("utf-8")
+        if canonical(name) == name:
+            return name
+    except (UnicodeDecodeError, InputError):
+        pass
+    raise FormatError(what, "the name of its party is not in its canonical form")
 
 
 def canonical_each(names: Any, n: int) -> list[str]:

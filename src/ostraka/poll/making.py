@@ -27,11 +27,12 @@ from ostraka.public.remarks import remark_label
 from ostraka.public.task import Task
 from ostraka.release import Rehearsed, Release
 from ostraka.sealing import Servers
+from ostraka.tally.domain import Ball
 
 if TYPE_CHECKING:
     from ostraka.poll.poll import Poll
 
-__all__ = ["create_poll", "evaluate_release"]
+__all__ = ["check_servers", "create_poll", "evaluate_release"]
 
 
 def create_poll(
@@ -136,6 +137,28 @@ def evaluate_release(
     )
     poll.mechanism(expected)
     return poll
+
+
+def check_servers(method: Method, promise: Promise) -> None:
+    """Refuse what two servers cannot add up, and a start that others could read in the clear.
+
+    The certificate states the sum of both rounds under one promise: the start's servers must be
+    the same ones.
+    """
+    servers, start = promise.servers, method.start
+    if servers is None:
+        if getattr(method, "coarse", None) is not None:
+            raise ParameterError("coarse", got="moments of votes", allowed="ballots, without")
+        return
+    if start is not None and start.certificate.servers != servers.names:
+        allowed = "a release of the same coordinator and trustee: what it cost rests on them"
+        raise ParameterError("start", got="a release of other servers", allowed=allowed)
+    if not isinstance(method.domain, Ball):
+        allowed = (
+            f"none for method {method.name!r}, whose parties send ballots that one server must "
+            'see; or "auto", "cells", "moments", "refine", "avg", "consensus"'
+        )
+        raise ParameterError("servers", got=str(servers.trustee), allowed=allowed)
 
 
 def _read_options(options: Mapping[str, Any]) -> dict[str, Any]:

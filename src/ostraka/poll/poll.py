@@ -53,7 +53,7 @@ from ostraka.release.outlook import Outlook
 from ostraka.release.scoring import Model
 from ostraka.sealing import Servers
 from ostraka.solve.losses import Array
-from ostraka.tally.domain import Ball, Domain
+from ostraka.tally.domain import Domain
 from ostraka.tensors import LARGEST_FILE
 
 __all__ = ["Poll"]
@@ -107,7 +107,7 @@ class Poll:
             allowed = f"one that protects one {self.promise.protects}, as this poll does"
             got = f"a release that protects one {start.certificate.protects}"
             raise ParameterError("start", got=got, allowed=allowed)
-        self._check_servers()
+        making.check_servers(self.method, self.promise)
         own = getattr(self.method, "features", None)
         width = getattr(self.method, "n_features", None if own is None else own.shape[1])
         if (self.method.n_classes, width) != (len(self.task.classes), self.task.n_features):
@@ -485,27 +485,6 @@ class Poll:
         start = self.method.start
         seeded = isinstance(self.method, Judging) and self.method.rehearsed
         return seeded or (start is not None and start.rehearsed)
-
-    def _check_servers(self) -> None:
-        """Refuse what two servers cannot add up, and a start that others could read in the clear.
-
-        The certificate states the sum of both rounds under one promise: the start's servers must be
-        the same ones.
-        """
-        start = self.method.start
-        if self.promise.servers is None:
-            if getattr(self.method, "coarse", None) is not None:
-                raise ParameterError("coarse", got="moments of votes", allowed="ballots, without")
-            return
-        if start is not None and start.certificate.servers != self.promise.servers.names:
-            allowed = "a release of the same coordinator and trustee: what it cost rests on them"
-            raise ParameterError("start", got="a release of other servers", allowed=allowed)
-        if not isinstance(self.method.domain, Ball):
-            allowed = (
-                f"none for method {self.method.name!r}, whose parties send ballots that one server "
-                'must see; or "auto", "cells", "moments", "refine", "avg", "consensus"'
-            )
-            raise ParameterError("servers", got=str(self.promise.servers.trustee), allowed=allowed)
 
     def _check_judged(self) -> None:
         """Refuse another task, unit or rule for rows than those of the release in question."""

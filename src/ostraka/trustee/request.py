@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ostraka.errors import FormatError, InputError
 from ostraka.party.contribution import Contribution
-from ostraka.party.names import canonical
+from ostraka.party.names import read_canonical
 from ostraka.party.sealed import FOR_TRUSTEE, seed_of
 from ostraka.poll import Poll
 from ostraka.public.promise import MOST_PARTIES
@@ -183,19 +183,9 @@ def _entries(
         envelope, digest = (
             raw[name][size * place : size * (place + 1)] for name, size in sizes.items()
         )
-        entries.append(Entry(_name(raw["names"][start:end]), n, envelope, digest))
+        entries.append(Entry(read_canonical(raw["names"][start:end], WHAT), n, envelope, digest))
         start = end
     return tuple(entries)
-
-
-def _name(written: bytes) -> str:
-    try:
-        name = written.decode("utf-8")
-        if canonical(name) == name:
-            return name
-    except (UnicodeDecodeError, InputError):
-        pass
-    raise FormatError(WHAT, "the name of a party is not in its canonical form")
 
 
 def _bytes(data: bytes) -> NDArray[np.uint8]:
