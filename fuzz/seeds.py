@@ -313,7 +313,7 @@ def answers() -> tuple[bytes, ...]:
     """A status, a type, and what is said, of each shape."""
     amount = {"epsilon": 1.0}
     account = {"party": "ward 1", "budget": amount, "spent": amount, "left": amount, "releases": 1}
-    mine = {"revision": 1, "commitment": "ab" * 32, "handed_in": False}
+    mine = {"revision": 1, "commitment": "ab" * 32, "handed_in": False, "unread": False}
     poll = {
         "digest": DIGEST, "title": "Stroke", "state": "open", "contributions": 3, "persons": None,
         "release": None, "facts": {"Method": "cells"}, "price": amount, "mine": mine,

@@ -15,7 +15,7 @@ from tests.sealing.made import SERVERS
 OLD, NEW = SecretKey.create(), SecretKey.create()
 LINK = Succession.sign(OLD, NEW.public)
 ACCOUNT = {"party": "a", "budget": {"epsilon": 1}, "spent": {}, "left": {}, "releases": 0}
-MINE = {"revision": 1, "commitment": "ab" * 32, "handed_in": False}
+MINE = {"revision": 1, "commitment": "ab" * 32, "handed_in": False, "unread": False}
 FACTS = {
     "classes": ["ill", "well"],
     "columns": None,

@@ -77,7 +77,7 @@ def test_one_changes_its_mind(service: Service) -> None:
     assert "A later contribution of yours has arrived" in str(late)
     with service.database.read() as connection:
         found = contributions.find(connection, poll.digest, 1)
-    assert found == (2, second.commitment, False)
+    assert found == (2, second.commitment, False, False)
 
 
 def test_bad_ones_do_not_keep_good_ones(service: Service) -> None:

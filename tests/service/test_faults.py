@@ -191,11 +191,12 @@ def fill(service: Service, members: list[Member], title: str) -> Poll:
 
 
 def charges_of(service: Service, digest: str) -> list[int]:
-    """The ids of the charges for a poll: its place has one at most; others would have its title."""
-    query = select(tables.poll.c.charge, tables.poll.c.title).where(tables.poll.c.digest == digest)
+    """The ids of the charges for a poll: its place has one at most; others would name it, too."""
+    query = select(tables.poll.c.charge).where(tables.poll.c.digest == digest)
     with service.database.read() as connection:
-        charge, title = connection.execute(query).one()
-    named = [each.id for each in service.ledger().history() if title and title in each.note]
+        charge = connection.execute(query).scalar_one()
+    mark = f"[poll {digest[:16]}]"
+    named = [each.id for each in service.ledger().history() if each.note.endswith(mark)]
     return sorted({*named, *([] if charge is None else [charge])})
 
 

@@ -25,12 +25,13 @@ from ostraka.sealing import Card, Servers
 from ostraka.service import closing, handing_in, polls, rotation, sealed
 from ostraka.service.service import Service
 from ostraka.service.settings import Settings
-from ostraka.service.storage import tables
+from ostraka.service.storage import contributions, tables
 from ostraka.trustee import Answer, Desk, Request
 from tests.laws.sealed import new_desk
 from tests.service.made import (
     ADMIN,
     READER,
+    Member,
     a_poll,
     add_poll,
     arrive,
@@ -38,6 +39,7 @@ from tests.service.made import (
     joined,
     rows,
     upload,
+    who_is,
 )
 
 NAMES = ("a", "b", "c", "d")
@@ -157,6 +159,15 @@ def test_whoever_the_trustee_cannot_read_falls_out_and_is_not_charged(
     with service.database.read() as connection:
         log = connection.execute(select(tables.audit.c.what, tables.audit.c.about)).all()
     assert any("by the trustee" in what and "b" in about for what, about in log)
+    told = {each.name: mine_of(service, poll, each) for each in members}
+    assert {name for name, found in told.items() if found.unread} == {"b"}, "who is told so"
+
+
+def mine_of(service: Service, poll: Poll, member: Member) -> contributions.Found:
+    with service.database.read() as connection:
+        found = contributions.find(connection, poll.digest, who_is(service, member).party or 0)
+    assert found is not None
+    return found
 
 
 def test_what_the_service_cannot_open_is_refused_when_it_comes(

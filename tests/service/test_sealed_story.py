@@ -29,7 +29,7 @@ from ostraka.signing import SecretKey
 from ostraka.trustee import Answer, Request
 from tests.command import run_command
 from tests.service.made import settings_in
-from tests.service.test_story import Story, take_part
+from tests.service.test_story import Story, as_party, take_part
 
 pytestmark = pytest.mark.slow
 WARDS = [f"ward-{number}" for number in range(1, 25)]
@@ -121,6 +121,7 @@ def release(story: Story) -> None:
     run(story.folder, "trustee", "answer", "stay.request", "--out", "again.answer", *at)
     story.ask("close", poll, "--answer", "stay.answer", "--out", "stay.ostraka", "--yes")
     story.ask("fetch", poll, "--list", "--out", "stay.list")
+    story.said["counted"] = as_party(story.folder, WARDS[5], "status", poll)
 
 
 def test_the_release_verifies_and_says_whom_one_must_trust(story: Story) -> None:
@@ -141,6 +142,8 @@ def test_the_damaged_half_fell_out_on_both_sides(story: Story) -> None:
     log = " ".join(story.ask("status", "--log").split())
     assert "by the trustee" in log
     assert "handed in a trustee's answer" in log
+    told = story.said["counted"].stdout
+    assert "Counted: your receipt is on the service's signed list." in " ".join(told.split())
 
 
 def test_the_trustee_answers_once(story: Story) -> None:

@@ -171,6 +171,11 @@ def _say_mine(member: Membership, client: Client, state: PollState) -> str:
             if waiting is None
             else "One was made here, and has not arrived: ostraka contribute sends it once more."
         )
+    if state.mine is not None and state.mine.unread:
+        return (
+            "NOT COUNTED, and not charged: the trustee could not open its half of what arrived, so "
+            "it was left out on both sides. Tell the coordinator."
+        )
     if state.state in ("closed", "released") and given is not None:
         counted = sending.was_counted(member, client, given)
         if counted:

@@ -100,6 +100,8 @@ class Mine:
     revision: int
     commitment: bytes
     handed_in: bool
+    unread: bool = False
+    """Whether a trustee could not open its half, so that it does not count."""
 
     @classmethod
     def read(cls, held: Any) -> Self:
@@ -108,6 +110,7 @@ class Mine:
             revision=_count(held["revision"]),
             commitment=bytes.fromhex(_text(held["commitment"])),
             handed_in=_is_so(held["handed_in"]),
+            unread=_is_so(held["unread"]),
         )
 
 

@@ -72,6 +72,7 @@ def take_answer(service: Service, by: Who, digest: str, content: bytes) -> None:
             )
         asked = _ask(service, connection, found.id, poll)
         answer.check(poll, asked)
+        contributions.leave_unread(connection, found.id, answer.left_out)
         connection.execute(insert(tables.answer).values(poll=found.id, content=content))
         audit.note(connection, by, "handed in a trustee's answer", digest)
         audit.note_names(

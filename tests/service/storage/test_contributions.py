@@ -111,12 +111,12 @@ def test_counted_found_and_erased(places: Service) -> None:
         assert contributions.count(connection, 1) == (2, 9)
         assert contributions.count(connection, 2) == (0, None)
         found = contributions.find(connection, "p", 1)
-        assert found == (0, b"x" * 32, False), "of an earlier key"
+        assert found == (0, b"x" * 32, False, False), "of an earlier key"
         connection.execute(text("UPDATE party SET generation = 1"))
-        assert contributions.find(connection, "p", 1) == (1, b"x" * 32, False)
+        assert contributions.find(connection, "p", 1) == (1, b"x" * 32, False, False)
         assert contributions.find(connection, "p", 3) is None
         contributions.erase(connection, 1)
-        assert contributions.find(connection, "p", 1) == (1, b"x" * 32, False)
+        assert contributions.find(connection, "p", 1) == (1, b"x" * 32, False, False)
         assert contributions.count(connection, 1) == (2, 9)
         found = connection.execute(text("SELECT content, salt, signature FROM contribution"))
         assert {tuple(each) for each in found} == {(None, None, None)}

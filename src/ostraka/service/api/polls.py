@@ -228,7 +228,10 @@ def _mine(connection: Connection, digest: str, who: Who) -> MineShape | None:
     if found is None:
         return None
     return MineShape(
-        revision=found.revision, commitment=found.commitment.hex(), handed_in=found.handed_in
+        revision=found.revision,
+        commitment=found.commitment.hex(),
+        handed_in=found.handed_in,
+        unread=found.unread,
     )
 
 

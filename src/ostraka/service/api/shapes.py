@@ -155,6 +155,7 @@ class MineShape(Shape):
     revision: int
     commitment: str
     handed_in: bool
+    unread: bool
 
 
 class ContributorShape(Shape):

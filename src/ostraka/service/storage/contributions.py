@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select, update
 
 from ostraka.service.storage import tables
 
-__all__ = ["Found", "Row", "count", "erase", "find", "put", "stream"]
+__all__ = ["Found", "Row", "count", "erase", "find", "leave_unread", "put", "stream"]
 
 
 class Row(NamedTuple):
@@ -112,6 +112,8 @@ class Found(NamedTuple):
     revision: int
     commitment: bytes
     handed_in: bool
+    unread: bool
+    """Whether a trustee could not open its half, so that it was left out."""
 
 
 def find(connection: Connection, digest: str, party: int) -> Found | None:
@@ -120,7 +122,9 @@ def find(connection: Connection, digest: str, party: int) -> Found | None:
     """
     kept, known = tables.contribution, tables.party
     query = (
-        select(kept.c.revision, kept.c.commitment, kept.c.generation, known.c.generation)
+        select(
+            kept.c.revision, kept.c.commitment, kept.c.generation, known.c.generation, kept.c.unread
+        )
         .join(tables.poll, tables.poll.c.id == kept.c.poll)
         .join(known, known.c.id == kept.c.party)
         .where(tables.poll.c.digest == digest, kept.c.party == party)
@@ -128,9 +132,19 @@ def find(connection: Connection, digest: str, party: int) -> Found | None:
     row = connection.execute(query).one_or_none()
     if row is None:
         return None
-    revision, commitment, generation, now = row
+    revision, commitment, generation, now, unread = row
     return Found(
         revision=int(revision) if generation == now else 0,
         commitment=bytes(commitment),
         handed_in=generation == 0,
+        unread=bool(unread),
     )
+
+
+def leave_unread(connection: Connection, poll: int, names: Sequence[str]) -> None:
+    """Note whose half a trustee could not open."""
+    kept, known = tables.contribution, tables.party
+    for name in names:
+        of_party = select(known.c.id).where(known.c.name == name).scalar_subquery()
+        theirs = update(kept).where(kept.c.poll == poll, kept.c.party == of_party)
+        connection.execute(theirs.values(unread=True))

@@ -167,6 +167,7 @@ contribution: Final = Table(
     Column("salt", LargeBinary),
     Column("signature", LargeBinary),
     Column("content", LargeBinary),
+    Column("unread", Boolean, nullable=False, server_default=text("false")),
 )
 
 manifest: Final = Table(

@@ -152,6 +152,7 @@ def upgrade() -> None:
         sa.Column("salt", sa.LargeBinary(), nullable=True),
         sa.Column("signature", sa.LargeBinary(), nullable=True),
         sa.Column("content", sa.LargeBinary(), nullable=True),
+        sa.Column("unread", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.ForeignKeyConstraint(
             ["party"],
             ["party.id"],
