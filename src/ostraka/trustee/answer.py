@@ -94,8 +94,8 @@ class Answer:
             raise FormatError(WHAT, f"it is not of the form {FORMAT!r}")
         names = held["left_out"]
         texts = [held["poll"], held["request"], *names] if isinstance(names, list) else [None]
-        if not all(isinstance(text, str) for text in texts):
-            raise FormatError(WHAT, "its entries are of other types")
+        if not all(isinstance(text, str) and text.isprintable() for text in texts):
+            raise FormatError(WHAT, "its entries are no texts that can be shown")
         if share.dtype != np.uint64 or share.ndim != 1:
             raise FormatError(WHAT, "its numbers are of another type")
         try:
