@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
+from scipy import stats
+
 from ostraka.ledger import Budget
+from ostraka.mechanism.laplace import DiscreteLaplace
+from ostraka.mechanism.laws import Law
 from ostraka.party.contribution import Contribution
+from ostraka.party.sealed import FOR_TRUSTEE
 from ostraka.poll import Poll, asking
 from ostraka.sealing import Servers
+from ostraka.sealing.envelope import PUBLIC_BYTES
+from ostraka.sealing.shares import Share
 from ostraka.tally import Tally
 from ostraka.trustee import Answer, Asking, Desk, Joining, Request
 from tests.laws.cases import CASES, Case, World
@@ -66,3 +75,28 @@ def new_desk(folder: Path, **budget: float) -> Desk:
 
 def servers_with(desk: Desk) -> Servers:
     return Servers(coordinator=SERVERS.coordinator, trustee=desk.card)
+
+
+def is_whole_noise(noise: Sequence[int], law: Law) -> bool:
+    """Whether this is as large as one draw of a pure law; wrong once in 1e6.
+
+    In the law's own norm (L1, or L2) it is Gamma(D) times the scale, but for rounding.
+    """
+    found = np.array([float(number) for number in noise])
+    length = np.abs(found).sum() if isinstance(law, DiscreteLaplace) else np.linalg.norm(found)
+    least, most = stats.gamma.ppf([5e-7, 1.0 - 5e-7], law.dimension) * law.scale
+    return bool(least < length < most)
+
+
+def look_like_chance(contributions: Sequence[Contribution], shares: Sequence[Share]) -> bool:
+    """Whether no byte value is commoner than others in any of them; wrong once in 1e6 each.
+
+    Without the ephemeral keys of envelopes: of 256 bits of such a key the highest is always 0.
+    """
+    sent = [np.delete(each.values, EPHEMERAL) for each in contributions]
+    seen = (np.concatenate(sent), np.concatenate(list(shares)))
+    counted = (np.bincount(each.view(np.uint8), minlength=256) for each in seen)
+    return all(stats.chisquare(counts).pvalue > 1e-6 for counts in counted)
+
+
+EPHEMERAL = np.r_[0:PUBLIC_BYTES, FOR_TRUSTEE : FOR_TRUSTEE + PUBLIC_BYTES]

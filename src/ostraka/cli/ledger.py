@@ -10,7 +10,7 @@ import typer
 from ostraka.cli.choices import PARTY, UnitName
 from ostraka.cli.help import Command, Group, examples, option
 from ostraka.cli.members import PLAIN
-from ostraka.cli.options import SITE
+from ostraka.cli.options import SITE, WHOSE_ACCOUNT
 from ostraka.errors import say_number
 
 if TYPE_CHECKING:
@@ -82,14 +82,7 @@ def init(
         bool,
         option(None, "Count the largest ρ that implies the given ε and δ.", "--concentrated"),
     ] = False,
-    protects: Annotated[
-        UnitName,
-        option(
-            None,
-            "Whose loss an account bounds: a whole party's, or each of its persons'.",
-            of="party|person",
-        ),
-    ] = PARTY,
+    protects: Annotated[UnitName, WHOSE_ACCOUNT] = PARTY,
 ) -> None:
     """Make a ledger with one budget for every party."""
     from ostraka.ledger import Ledger

@@ -187,6 +187,11 @@ COORDINATOR = option(
     "With --trustee: your own card, by `ostraka key card`. With --server, the service has one.",
     of="card",
 )
+WHOSE_ACCOUNT = option(
+    None,
+    "Whose loss an account bounds: a whole party's, or each of its persons'.",
+    of="party|person",
+)
 FORCE = option(OUTPUT, "Replace an existing file.", "--force")
 SITE = option(
     None,

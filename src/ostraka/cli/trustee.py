@@ -10,7 +10,7 @@ import typer
 from ostraka.cli.choices import PARTY, UnitName
 from ostraka.cli.help import Command, Group, examples, option
 from ostraka.cli.members import YES, ask
-from ostraka.cli.options import FORCE
+from ostraka.cli.options import FORCE, WHOSE_ACCOUNT
 from ostraka.cli.screen import console, print_answers
 
 if TYPE_CHECKING:
@@ -58,14 +58,7 @@ def init(
     delta: Annotated[
         float, option(None, "The most δ; 0 for polls of pure ε alone.", of="number")
     ] = 1e-5,
-    protects: Annotated[
-        UnitName,
-        option(
-            None,
-            "Whose loss an account bounds: a whole party's, or each of its persons'.",
-            of="party|person",
-        ),
-    ] = PARTY,
+    protects: Annotated[UnitName, WHOSE_ACCOUNT] = PARTY,
 ) -> None:
     """Make a trustee: a secret key, a card for coordinators, and accounts of your own."""
     from ostraka.ledger import Budget
